@@ -15,6 +15,7 @@ from app.conditional import find_not_modified, make_etag
 from app.responses import JSON, format_list_links, format_page_links, json_response, prefers
 from app.services import get_fleet, get_request_today, get_scope, get_services
 from app.store import Result
+from schemas.csv_rows import CSV, make_csv_writer
 from schemas.error import ErrorBody
 from schemas.header import MASK
 from schemas.introspection import Fields, fields_of
@@ -132,10 +133,12 @@ class ResultEndpoint(Endpoint):
     """An endpoint whose view gets the parameters and the fields that X-Fields selects, and returns a Result.
 
     The view runs within the circuit breaker of the store. The parameters are validated before the mask, so an invalid
-    mask is reported only if they are valid. `representations` are the other media types of the response.
+    mask is reported only if they are valid. `representations` are the other media types of the response. `has_csv` says
+    that CSV is one of them.
     """
 
     representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
+    has_csv: bool = False
 
     def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
         media_type, representation = self._choose_representation()
@@ -159,17 +162,22 @@ class ResultEndpoint(Endpoint):
     def _fields(self) -> Fields:
         return fields_of(type(self.response)) if self.response else {}
 
+    @functools.cached_property
+    def _representations(self) -> Mapping[str, Representation]:
+        csv = {CSV: Representation(make_csv_writer(self.response))} if self.has_csv and self.response else {}
+        return {**self.representations, **csv}
+
     def _choose_representation(self) -> tuple[str, Representation | None]:
         """Return the media type that the client prefers, and the alternative representation of this type, if any."""
         chosen, other = JSON, None
-        for media_type, representation in self.representations.items():
+        for media_type, representation in self._representations.items():
             if prefers(media_type, *JSON_MEDIA_RANGES, wins_ties=False) and not (other and prefers(chosen, media_type)):
                 chosen, other = media_type, representation
         return chosen, other
 
     def _make_headers(self, etag: str, params: Mapping[str, Any], result: Result) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
-        vary = f"Accept, {MASK}" if self.representations else MASK
+        vary = f"Accept, {MASK}" if self._representations else MASK
         headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
         if "page" in params:
             headers["Link"] = format_page_links(params["page"], result.page_count)

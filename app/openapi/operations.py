@@ -24,6 +24,10 @@ from schemas.header import CONDITION, EVERY_RESPONSE, MASK, RATE_LIMIT
 from schemas.introspection import example
 
 WITHOUT_KEY = {Credential.NONE, Credential.REPORT_LINK}
+CSV_NOTE = (
+    "Send `Accept: text/csv` to get the page as CSV for a spreadsheet: a row for each element of its list, without "
+    "lists of objects. `X-Fields` does not apply to it."
+)
 FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the response is a Forbidden."
 
 
@@ -41,7 +45,8 @@ def describe_operation(
     """
     summary, _, description = (inspect.getdoc(view) or "").partition("\n")
     fleet_note = FLEET_KEY_NOTE if endpoint.credential is Credential.FLEET_KEY else ""
-    notes = (description.strip(), endpoint.description, fleet_note)
+    csv_note = CSV_NOTE if isinstance(endpoint, ResultEndpoint) and endpoint.has_csv else ""
+    notes = (description.strip(), csv_note, endpoint.description, fleet_note)
     responses = _describe_responses(endpoint, base_url)
     if endpoint.links:
         responses[HTTPStatus.OK]["links"] = _describe_links(endpoint, linked)

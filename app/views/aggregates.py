@@ -21,7 +21,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
 
 
 @bp.get("/driver-aggregate/daily")
-@ResultEndpoint(params=DailyParams(), response=DailyAggregates())
+@ResultEndpoint(params=DailyParams(), response=DailyAggregates(), has_csv=True)
 def get_daily_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a day of up to 20 drivers.
 
@@ -33,7 +33,7 @@ def get_daily_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Res
 
 
 @bp.get("/driver-aggregate/weekly")
-@ResultEndpoint(params=WeeklyParams(), response=WeeklyAggregates())
+@ResultEndpoint(params=WeeklyParams(), response=WeeklyAggregates(), has_csv=True)
 def get_weekly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a week of up to 20 drivers.
 
@@ -45,7 +45,7 @@ def get_weekly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Re
 
 
 @bp.get("/driver-aggregate/monthly")
-@ResultEndpoint(params=MonthlyParams(), response=MonthlyAggregates())
+@ResultEndpoint(params=MonthlyParams(), response=MonthlyAggregates(), has_csv=True)
 def get_monthly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a month of up to 20 drivers.
 
@@ -58,7 +58,7 @@ def get_monthly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> R
 
 
 @bp.get("/driver-aggregate/window")
-@ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), links=[FIRST_DRIVER])
+@ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), has_csv=True, links=[FIRST_DRIVER])
 def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise any window of days: of up to 20 drivers, of a group, or of all drivers of the fleet.
 

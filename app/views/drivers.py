@@ -18,7 +18,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
 
 
 @bp.get("/drivers")
-@ResultEndpoint(params=DriversParams(), response=DriverPage(), links=[FIRST_DRIVER])
+@ResultEndpoint(params=DriversParams(), response=DriverPage(), has_csv=True, links=[FIRST_DRIVER])
 def list_drivers(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the drivers of the fleet.
 

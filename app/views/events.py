@@ -26,6 +26,7 @@ NEXT_PAGE = {"cursor": "$response.body#/next_cursor"}
 @ResultEndpoint(
     params=EventsParams(),
     response=EventPage(),
+    has_csv=True,
     representations={GEO_JSON: Representation(lambda page: stream_json(make_event_map(page)), EventMap())},
     links=[FIRST_TRIP, FIRST_DRIVER, NEXT_PAGE],
 )

@@ -40,7 +40,7 @@ def get_fleet_info(params: Mapping[str, Any], fields: Fields) -> Result:
 
 
 @bp.get("/fleet-aggregate")
-@ResultEndpoint(params=FleetAggregateParams(), response=FleetAggregate(), credential=Credential.FLEET_KEY)
+@ResultEndpoint(params=FleetAggregateParams(), response=FleetAggregate(), has_csv=True, credential=Credential.FLEET_KEY)
 def get_fleet_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Get the driving of the fleet as a whole, by day, week or month.
 

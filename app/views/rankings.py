@@ -18,7 +18,9 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_info/driver_id"}
 
 
 @bp.get("/ranking")
-@ResultEndpoint(params=RankingParams(), response=RankingPage(), credential=Credential.FLEET_KEY, links=[FIRST_DRIVER])
+@ResultEndpoint(
+    params=RankingParams(), response=RankingPage(), has_csv=True, credential=Credential.FLEET_KEY, links=[FIRST_DRIVER]
+)
 def get_ranking(params: Mapping[str, Any], fields: Fields) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 

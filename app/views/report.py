@@ -81,7 +81,7 @@ def _make_not_found(fleet: str, report_date: str) -> NotFound:
 
 
 @bp.get("/reports")
-@ResultEndpoint(params=PageParams(), response=ReportPage(), credential=Credential.FLEET_KEY)
+@ResultEndpoint(params=PageParams(), response=ReportPage(), has_csv=True, credential=Credential.FLEET_KEY)
 def list_reports(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the reports that are built, newest first."""
     return find_reports(get_services().store, get_fleet(), **params, fields=fields)

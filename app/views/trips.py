@@ -26,7 +26,7 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), links=[FIRST_TRIP])
+@ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), has_csv=True, links=[FIRST_TRIP])
 def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
@@ -42,6 +42,7 @@ def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
 @ResultEndpoint(
     params=TripsParams(),
     response=RatedTripPage(),
+    has_csv=True,
     representations={
         GEO_JSON: Representation(lambda page: stream_json(make_rated_map(page)), RatedTripMap(), {"form": DETAIL})
     },

@@ -1,8 +1,6 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
-import codecs
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,6 +11,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
+from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import get_today, monday_of
 from schemas.report import HEADER, MILES, UNITS, row
 from schemas.score import compute_points_lost
@@ -28,12 +27,6 @@ from scripts.reports.files import (
     write_file,
 )
 from scripts.reports.page import make_page
-
-# Where a spreadsheet would begin a formula. If it does not split at commas, it splits at semicolons, tabs or line
-# breaks whatever the quotes. It may drop quotes and characters that nobody sees, and take fullwidth signs, too.
-FORMULA = re.compile(r"\A(?=[\t\r\n])|(?<![^;\t\r\n])(?=[^!#-~\w\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d])")
-# A sign alone, or before a number or telephone number, is no formula. With a hyphen it is one: +1-555 is -554.
-SIGNED_NUMBER = re.compile(r"[+-][0-9 .()]*")
 
 
 def current_report_date(store: Store, fleet: str) -> str:
@@ -135,23 +128,8 @@ def _contains(store: Store, report: Document, driver_id: str) -> bool:
 
 def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
-    # A spreadsheet takes a file without the mark for one in the encoding of its system.
-    yield codecs.BOM_UTF8 + _render_lines([HEADER])
+    yield begin_csv(HEADER)
     for rows in collector.rows():
         lines = [row(driver, groups, week, compute_points_lost(week) if week else {}) for driver, week, groups in rows]
-        yield _render_lines(lines)
+        yield render_rows(lines)
         bar.update(len(rows))
-
-
-def _render_lines(rows: Sequence[Sequence[Any]]) -> bytes:
-    return "".join(f"{','.join(map(_render_cell, row))}\r\n" for row in rows).encode()
-
-
-def _render_cell(value: Any) -> str:
-    """Return the cell of a value: text in quotes, so that no spreadsheet splits it, and nothing else in quotes."""
-    if isinstance(value, str):
-        text = value if SIGNED_NUMBER.fullmatch(value) else FORMULA.sub("'", value)
-        return '"{}"'.format(text.replace('"', '""'))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else repr(value)

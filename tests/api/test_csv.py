@@ -1,0 +1,118 @@
+"""Lists as CSV, for a spreadsheet."""
+
+import csv
+import io
+
+import pytest
+
+from scripts.reports.build import build_report
+from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
+
+CSV = {"Accept": "text/csv"}
+PATHS = [
+    "/drivers?limit=2",
+    "/driver/d1/trips?start_date=2026-03-01",
+    "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
+    "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
+    "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
+    "/driver-aggregate/window?start_date=2026-03-09",
+    "/ranking?period=week&start_date=2026-03-09",
+    "/fleet-aggregate?start_date=2026-03-01&interval=day",
+    "/reports",
+    "/trips?start_date=2026-03-01&limit=1",
+    "/trips?start_date=2026-03-01&form=detail",
+    "/events?start_date=2026-03-01",
+]
+
+
+@pytest.fixture
+def loaded(service, load, store):
+    trips = [
+        make_trip(
+            f"2026-03-{day}T08:00",
+            "d1",
+            insurance_period=2,
+            distance_miles=1 / 3,
+            events=[make_speeding(1_773_129_600_000)],
+        )
+        for day in (10, 11)
+    ]
+    broken = make_trip(
+        "2026-03-12T08:00", "d3", duration_seconds=0, event_summary=make_event_summary(hard_brake_count=7)
+    )
+    load(*trips, broken, drivers=[make_driver("d1", alias="=1+1"), make_driver("d2", last_name='O"Neil, x; y\n-z')])
+    build_report(store, "f1", "2026-03-16")
+    return service
+
+
+def flatten(element, *above):
+    """Yield the cells of an element of JSON by column, without lists of objects."""
+    for name, value in element.items():
+        if isinstance(value, dict):
+            yield from flatten(value, *above, name)
+        elif not isinstance(value, list):
+            yield ".".join((*above, name)), value
+        elif value and not isinstance(value[0], dict):
+            yield ".".join((*above, name)), "; ".join(value)
+
+
+def write(value):
+    texts = {None: "", True: "true", False: "false"}
+    return (
+        value if isinstance(value, str) else texts[value] if value is None or isinstance(value, bool) else repr(value)
+    )
+
+
+def read(response):
+    assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(io.StringIO(response.data.decode("utf-8-sig"), newline="")))
+
+
+def undo(cell):
+    """Return a text without the marks that keep a spreadsheet from computing it."""
+    return cell.replace("'", "")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_row_has_the_values_of_an_element_and_a_column_is_a_field(loaded, path):
+    page = loaded.get(path).json
+    (elements,) = [value for value in page.values() if isinstance(value, list)]
+    rows = read(loaded.get(path, headers=CSV))
+    assert len(rows) == len(elements) > 0
+    for row, element in zip(rows, elements, strict=True):
+        cells = {name: write(value) for name, value in flatten(element)}
+        assert {name: undo(cell) for name, cell in row.items() if cell} == {
+            name: cell for name, cell in cells.items() if cell
+        }
+        assert row.keys() >= cells.keys()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_it_is_the_same_page_with_the_same_links_and_an_etag_of_its_own(loaded, path):
+    as_json, as_csv = loaded.get(path), loaded.get(path, headers=CSV)
+    assert as_json.headers.get("Link") == as_csv.headers.get("Link")
+    assert as_json.headers["ETag"] != as_csv.headers["ETag"]
+    assert as_json.headers["Vary"] == as_csv.headers["Vary"] == "Accept, X-Fields, Accept-Encoding"
+    assert loaded.get(path, headers=CSV | {"If-None-Match": as_csv.headers["ETag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/csv, application/json", "text/csv;q=0.5, */*;q=0.5", "text/*"])
+def test_json_wins_at_equal_quality(loaded, accept):
+    assert loaded.get("/drivers", headers={"Accept": accept}).json["count"] == 3
+
+
+def test_text_that_a_spreadsheet_would_compute_is_defused(loaded):
+    first, second, _ = read(loaded.get("/drivers", headers=CSV))
+    assert first["alias"] == "'=1+1"
+    assert second["last_name"] == "O\"Neil, x; y\n'-z"
+
+
+def test_an_empty_page_has_the_columns(service):
+    response = service.get("/drivers", headers=CSV)
+    assert response.data.startswith(b'\xef\xbb\xbf"driver_id",')
+    assert response.data.count(b"\r\n") == 1
+
+
+def test_an_error_is_json(service):
+    response = service.get("/drivers?limit=0", headers=CSV)
+    assert (response.status_code, list(response.json["errors"])) == (400, ["limit"])
