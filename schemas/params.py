@@ -5,7 +5,7 @@ import math
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, missing, post_load, validates_schema
 from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam
@@ -92,9 +92,9 @@ class DriverIds(RepeatedParam):
 class GroupParam(Identifier):
     """The name of a group."""
 
-    def __init__(self, description: str) -> None:
+    def __init__(self, description: str, example: Any = "North") -> None:
         note = f"{description} They are those who are in it now, for all dates. An unknown group is a NotFound."
-        super().__init__(note, example="North", required=False)
+        super().__init__(note, example=example, required=False)
 
 
 class InsurancePeriodParam(Choice):
@@ -262,7 +262,8 @@ class FleetAggregateParams(DateRangeParams):
 class DriversOrGroupParams(Params):
     """The parameters that choose drivers: either each by name, or by their group."""
 
-    group = GroupParam("Only the drivers of this group, in place of `driver_id`.")
+    # Without an example: tools send those of all parameters, and this one does not go with `driver_id`.
+    group = GroupParam("Only the drivers of this group, in place of `driver_id`.", example=missing)
 
     @validates_schema(skip_on_field_errors=False, pass_original=True)
     def check_group(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:

@@ -51,11 +51,11 @@ class SchemaConverter(OpenAPIConverter):
         }
 
     def describe_parameters(self, schema: Schema, location: str) -> list[dict[str, Any]]:
-        """Return the Parameter Objects of a schema. The example is beside its schema: not all tools look in there."""
+        """Return the Parameter Objects of a schema. An example is beside its schema: not all tools look in there."""
         parameters: list[dict[str, Any]] = self.schema2parameters(schema, location=location)
         for parameter in parameters:
-            (example,) = parameter["schema"].pop("examples")
-            parameter["example"] = example(self.today) if callable(example) else example
+            for example in parameter["schema"].pop("examples", ()):
+                parameter["example"] = example(self.today) if callable(example) else example
         return parameters
 
     def field2property(self, field: Any) -> dict[str, Any]:

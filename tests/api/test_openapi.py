@@ -182,10 +182,8 @@ def make_example(path):
     """Return the path and query, and the headers, of the request with the examples of all parameters."""
     examples = {"header": {}, "query": {}, "path": {}}
     for name, parameter in parameters_of(path).items():
-        examples[parameter["in"]][name] = parameter["example"]
-    if "driver_id" in examples["query"]:
-        # Not both.
-        examples["query"].pop("group", None)
+        if "example" in parameter:
+            examples[parameter["in"]][name] = parameter["example"]
     return make_target(path, **examples["query"], **examples["path"]), examples["header"]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.store import Store
 from scripts.reports.build import build_report, current_report_date
-from tests.factories import days_ago, make_trip
+from tests.factories import days_ago, make_driver, make_trip
 from tests.operations import DOCUMENT
 from tests.store_contents import issue_key, load
 
@@ -40,7 +40,8 @@ def execute(page, operation):
 
 def test_every_operation_is_shown_and_can_be_tried_with_a_pasted_key_alone(docs, live):
     # A fleet with one trip, that of the examples: the page takes long to colour what is long.
-    load(live.db, make_trip(days_ago(5), "demo-01", trip_id="demo-01-54-1"), fleet="docs")
+    trip = make_trip(days_ago(5), "demo-01", trip_id="demo-01-54-1")
+    load(live.db, trip, drivers=[make_driver("demo-01", groups=["North"])], fleet="docs")
     build_report(store := Store.of(live.db), "docs", current_report_date(store, "docs"))
     shown = docs.page.locator(".opblock-summary-path").all_inner_texts()
     assert [path.replace("\u200b", "") for path in shown] == list(PATHS)
