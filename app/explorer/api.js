@@ -4,7 +4,7 @@ import * as format from "./format.js";
 
 const STORAGE_NAME = "driver-analytics-key";
 const RETRY_SECONDS = 5;
-const SCOPE_MASK = "{driver_id,time_zone,implausible_trips,last_trip_received_at}";
+const SCOPE_MASK = "{fleet,driver_id,time_zone,implausible_trips,last_trip_received_at}";
 const TRIPS_PER_PAGE = 100;
 // As many drivers as a window takes.
 const MAX_NAMED = 20;

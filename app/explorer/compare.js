@@ -1,6 +1,7 @@
 // A driver beside another one, or a group of drivers beside another one, or either beside the fleet: the scores over time, and the points lost in a day, week or month.
 
 import { fetchJson } from "./api.js";
+import { csvButton, filePeriod } from "./download.js";
 import * as format from "./format.js";
 import { fetchGroups, groupBox, groupName, readGroup } from "./groups.js";
 import { fetchImplausible, withDoubt } from "./implausible.js";
@@ -26,7 +27,7 @@ export async function show({ id, parameters, fleet, settle, render }) {
   const names = [first, second].map(({ driver }) => driver && format.driverName(driver));
   const sides = [first, second].map(({ driver, byStart }, side) => {
     const id = driver && names[0] === names[1] && ` (${driver.driver_id})`, own = group && [group, other][side];
-    return { byStart, text: driver ? [names[side], id].filter(Boolean).join("") : own ?? "The fleet",
+    return { byStart, isDriver: Boolean(driver), group: own, text: driver ? [names[side], id].filter(Boolean).join("") : own ?? "The fleet",
       write: () => (driver ? [ui.name(driver), id && el("bdi", {}, id)] : own ? groupName(own) : "The fleet") };
   });
   const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
@@ -51,7 +52,7 @@ export async function show({ id, parameters, fleet, settle, render }) {
     el("section", {}, controls("Scores over time", interval, page, link, chosen),
       ui.legend(sides.map(({ write }, side) => [SIDES[side], write()])),
       chart(interval, page.starts, sides, at, link)),
-    el("section", {}, el("h2", {}, format.period(interval, at), soFar), table(sides, at)),
+    el("section", {}, el("h2", {}, format.period(interval, at), soFar), table(sides, at), buttons(ids, sides, interval, at)),
     !group && el("section", {}, el("h2", {}, "Compare with"), chooser([id, other], find, found, link)));
   scrollTo(page.starts, at);
 }
@@ -102,6 +103,17 @@ function table(sides, at) {
     row("Distance", (summary) => [format.distance(summary.distance_miles), " ",
       el("small", {}, format.count(summary.trip_count, "trip"),
         summary.driver_count !== undefined && ` of ${format.count(summary.driver_count, "driver")}`)])]);
+}
+
+/** Returns a button to save the drivers in the period, and one for each other side over time. */
+function buttons(ids, sides, interval, at) {
+  const dates = { start_date: at, end_date: format.earlier(format.shift("day", format.shift(interval, at, 1), -1), format.today()) };
+  // This list has no pages.
+  const overTime = { start_date: format.oldestStart(interval), interval, limit: undefined };
+  return [ids.length > 0 && csvButton(`Download CSV of ${ids.length > 1 ? "both drivers" : "the driver"}`,
+    ["comparison", filePeriod(interval, at), ...ids], ["driver-aggregate", "window"], { ...dates, driver_id: ids }),
+  sides.filter(({ isDriver }) => !isDriver).map(({ group, text }) => csvButton(`Download CSV of ${group ? text : "the fleet"} by ${interval}`,
+    [`${interval}s`, group], ["fleet-aggregate"], { ...overTime, group }))];
 }
 
 const writeLoss = (points) => (points === format.score(0) ? points : `−${points}`);

@@ -1,6 +1,7 @@
 // A driver: the score over time and why, and the trips of one day, week or month.
 
 import { fetchTripPages } from "./api.js";
+import { csvButton, fileDates } from "./download.js";
 import * as format from "./format.js";
 import { fetchImplausible, isIn, note, withDoubt } from "./implausible.js";
 import { fetchScores, fetchTotals, readInterval } from "./scores.js";
@@ -49,7 +50,7 @@ export async function show({ id, parameters, fleet, settle, render }) {
     (summary || trips.length > 0) && el("section", { class: "halves" },
       summary && el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")),
         reasons(summary, trips.filter(({ why }) => summary.isDoubtful || !why))),
-      el("section", {}, tripList(trips, summary?.trip_count ?? 0, [at, end], sort, link))));
+      el("section", {}, tripList(id, trips, summary?.trip_count ?? 0, [at, end], sort, link))));
   scrollTo(page.starts, at);
 }
 
@@ -127,12 +128,15 @@ const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
 const findFirstDate = ([first], start) => (first ? format.dateOf(first.trip_start_time) : start);
 
 /** Returns the trips, which are sorted by time, in the order that is chosen, and why some are missing. */
-function tripList(trips, total, [start, end], sort, link) {
+function tripList(id, trips, total, [start, end], sort, link) {
+  const dates = format.clip(start, format.shift("day", end, -1));
   const [, rank] = SORTS[sort], sorted = trips.toSorted((a, b) => rank(a) - rank(b));
   const choices = Object.entries(SORTS).map(([name, [label]]) => [label, link({ sort: name }), name === sort]);
   return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
     trips.length > 1 && ui.choice("Sort trips by", choices)),
   trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map((trip) => tripRow(trip))),
+  trips.length > 0 && csvButton("Download CSV", ["trips-of", id, fileDates(dates)], ["driver", id, "trips"],
+    { start_date: dates.start, end_date: dates.end }),
   trips.length < total && el("p", { class: "quiet" },
     `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start, end)}`)];
 }

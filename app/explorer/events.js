@@ -2,6 +2,7 @@
 
 import { CursorList, fetchDrivers } from "./api.js";
 import { dateControls, readDates } from "./dates.js";
+import { csvButton, fileDates } from "./download.js";
 import { drawEventMap } from "./event-map.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, groupName, ofGroup, readGroup } from "./groups.js";
@@ -77,6 +78,9 @@ class EventsView {
     this.map = el("section", {}, this.box, ui.mapAttribution(), ui.behaviourLegend(),
       el("p", { class: "quiet" }, ui.gridNote(), "A circle has the number of events that are close to each other. A click " +
         "opens it."));
+    // A file may be on its way while more events are read for the page.
+    this.button = csvButton("Download CSV", ["events", choices.behaviour, fileDates(choices), choices.driver ?? choices.group],
+      ["events"], makeQuery(choices));
     this.node = el("div", { class: "parts" }, this.summary, this.map, this.rest);
   }
 
@@ -86,7 +90,7 @@ class EventsView {
     this.map.hidden = !events.some(isPlaced);
     this.summary.replaceChildren(...this.describe(events, hasMore));
     this.rest.replaceChildren(...events.length ? [this.choices.bbox ? "" : this.placeList(events),
-      el("section", {}, el("h2", {}, "Newest first"), table)] : []);
+      el("section", {}, el("h2", {}, "Newest first"), table, this.button)] : []);
   }
 
   /** Returns how many events were read, and that there may be more. */

@@ -1,6 +1,7 @@
 // The fleet: whether it gets better, and who needs coaching first, in a week or month.
 
 import { fetchJson } from "./api.js";
+import { csvButton, filePeriod } from "./download.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { fetchImplausible, note, withDoubt } from "./implausible.js";
@@ -60,7 +61,8 @@ export async function show({ parameters, fleet, settle, render }) {
     fleetOverTime(byStart, choices, link, judged,
       implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
     insured.some(Boolean) && insurance([...insured, uninsured]), controls(choices, link),
-    rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
+    rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows),
+      csvButton("Download CSV", ["ranking", behaviour, filePeriod(period, start), group], ["ranking"], { ...ranking, order, behaviour }, { total: count })]
       : await noDrivers(choices, drove, link),
     ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
@@ -197,7 +199,7 @@ function describe(count, drove, total, { period, start, miles, group }, link) {
 }
 
 /** Returns the {fm_score}, by id, of those drivers who drove in a period. */
-export async function fetchScoresById(period, start, drivers) {
+async function fetchScoresById(period, start, drivers) {
   if (start < format.oldestStart(period)) return new Map();
   const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
   const ids = drivers.map(({ driver_id: id }) => id), parts = [];

@@ -1,7 +1,8 @@
 // Who did not drive in a week or month, by driver id.
 
 import { fetchJson } from "./api.js";
-import { fetchScoresById, readPeriod } from "./fleet.js";
+import { csvButton, filePeriod } from "./download.js";
+import { readPeriod } from "./fleet.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import * as ui from "./ui.js";
@@ -10,6 +11,9 @@ const { el } = ui;
 // How many drivers a page of the API has, how many pages are requested at once, and at most for a view.
 const LIMIT = 100;
 const BATCH = 5;
+const WINDOW = ["driver-aggregate", "window"];
+// The row of a driver without a summary, whose columns are the last ones.
+const IDLE = /,,\r\n$/;
 const MAX_PAGES = 50;
 const DRIVER = "driver_id,first_name,last_name,alias,last_travel_date";
 const MASK = `{count,next_page,data{driver_info{${DRIVER}},driving_summary{trip_count}}}`;
@@ -27,6 +31,8 @@ export async function show({ parameters, settle, render }) {
     !isPast && el("p", { class: "lead" }, `${describe(drivers.length, page, last, count)} did not drive in ${when}.`),
     el("section", {}, drivers.length ? el("ul", { class: "found" }, drivers.map(item))
       : ui.empty(isPast ? "This page is past the end." : "None.")),
+    (drivers.length > 0 || next) && csvButton("Download CSV", ["idle", filePeriod(period, start), group], WINDOW, makeQuery(choices),
+      { total: count, isWanted: (row) => IDLE.test(row) }),
     next && el("p", {}, el("a", { href: link({ page: next }) }, `Drivers from ${format.number(last + 1)} on`)));
 }
 
@@ -37,13 +43,14 @@ function describe(found, page, last, count) {
   return `Of drivers ${from} to ${to} of ${format.number(count)} by driver id, ${format.number(found)}`;
 }
 
+const makeQuery = ({ period, start, group }) => ({ group, start_date: start, limit: LIMIT,
+  end_date: format.earlier(format.shift("day", format.shift(period, start, 1), -1), format.today()) });
+
 /** Returns about a page of the drivers, how many the fleet has, and the page of the API to go on from, if any. */
-async function findIdle({ period, start, page: first, group }) {
-  const query = { group, start_date: format.later(start, format.oldestDate()), limit: LIMIT,
-    end_date: format.earlier(format.shift("day", format.shift(period, start, 1), -1), format.today()) };
-  const fetchPage = (page) => fetchJson(["driver-aggregate", "window"], { ...query, page }, { mask: MASK });
+async function findIdle(choices) {
+  const fetchPage = (page) => fetchJson(WINDOW, { ...makeQuery(choices), page }, { mask: MASK });
   const drivers = [];
-  let count, next = first, size = 1;
+  let count, next = choices.page, size = 1;
   do {
     const pages = await Promise.all(Array.from({ length: size }, (_, number) => fetchPage(next + number)));
     const idle = pages.flatMap(({ data }) => data).filter(({ driving_summary: summary }) => !summary);
@@ -51,10 +58,8 @@ async function findIdle({ period, start, page: first, group }) {
     ({ count } = pages[0]);
     next += size;
     size = Math.min(BATCH, Math.ceil(count / LIMIT) - next + 1);
-  } while (size > 0 && drivers.length < LIMIT && next - first < MAX_PAGES);
-  // The oldest month begins before the dates that windows have.
-  const drove = start < query.start_date ? await fetchScoresById(period, start, drivers) : new Map();
-  return { drivers: drivers.filter(({ driver_id: id }) => drove.get(id) === undefined), count, next: size > 0 && next };
+  } while (size > 0 && drivers.length < LIMIT && next - choices.page < MAX_PAGES);
+  return { drivers, count, next: size > 0 && next };
 }
 
 const item = (driver) => el("li", {},

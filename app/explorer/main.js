@@ -1,6 +1,7 @@
 // The page: signs in, and shows the view that the address names.
 
 import * as api from "./api.js";
+import "./copy.js";
 import * as format from "./format.js";
 import { actionButton, el, errorNotice, heading } from "./ui.js";
 

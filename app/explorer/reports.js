@@ -1,6 +1,7 @@
 // The weekly reports that are built. Links to them expire, so each is made when it is followed.
 
 import { fetchJson } from "./api.js";
+import { csvButton } from "./download.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
@@ -15,7 +16,8 @@ export async function show({ parameters, settle, render }) {
   render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet")), ui.heading("Reports"),
     el("p", { class: "lead" }, "A report covers seven days. To hand one on, print it or save it as PDF: ",
       "an address of a report works for minutes only."),
-    reports.length ? el("section", { class: "reports" }, ui.table("", ["Seven days", "Drivers", "Report"], reports.map(row)))
+    reports.length ? el("section", { class: "reports" }, ui.table("", ["Seven days", "Drivers", "Report"], reports.map(row)),
+      csvButton("Download CSV of this list", ["reports"], ["reports"], {}, { total: count }))
       : ui.empty(count ? "This page is past the end."
         : "No report is built yet. The operator of this service builds them."),
     ui.pages(page, count, LIMIT, link, next));

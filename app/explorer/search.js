@@ -1,6 +1,7 @@
 // Search: drivers by name, alias, e-mail or id, and what trips an id belongs to.
 
 import { fetchDrivers, fetchJson } from "./api.js";
+import { csvButton } from "./download.js";
 import * as format from "./format.js";
 import { aliases, el, empty, heading, name } from "./ui.js";
 
@@ -19,13 +20,14 @@ export async function show({ id: text, settle, render }) {
   const [shown, all] = [byTracking.trips.length, byTracking.count];
   render(heading("Search for “", el("bdi", {}, text), "”"),
     section("Drivers", drivers.map(driverItem),
-      drivers.length < count && `${drivers.length} of ${format.count(count, "driver")}. Type more of the name.`),
+      drivers.length < count && `${drivers.length} of ${format.count(count, "driver")}. Type more of the name.`,
+    count > 0 && csvButton("Download CSV", ["drivers", text], ["drivers"], { search: text }, { total: count })),
     section("Trips with this id or tracking id", trips.map((trip) => tripItem(trip, names.get(trip.driver_id))),
       shown < all && `${shown} of ${format.count(all, "trip")} with this tracking id.`));
 }
 
-const section = (title, items, rest) => el("section", {}, el("h2", {}, title),
-  items.length ? el("ul", { class: "found" }, items) : empty("None."), rest && el("p", { class: "quiet" }, rest));
+const section = (title, items, rest, button) => el("section", {}, el("h2", {}, title),
+  items.length ? el("ul", { class: "found" }, items) : empty("None."), rest && el("p", { class: "quiet" }, rest), button);
 
 /** Returns {count, trips}: the number of trips with this id, and the first of them. */
 async function fetchTrips(parameter, id) {

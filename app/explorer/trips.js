@@ -2,6 +2,7 @@
 
 import { CursorList, fetchDrivers } from "./api.js";
 import { countDays, dateControls, readDates } from "./dates.js";
+import { MAX_LIMIT, csvButton, fileDates } from "./download.js";
 import { tripRow } from "./driver.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
@@ -38,7 +39,7 @@ export async function show({ parameters, settle, render }) {
   render(el("div", { class: "up" }, el("a", { href: format.address("fleet", undefined, { group }) }, "Fleet"),
     el("a", { href: format.address("events", undefined, { start, end, group }) }, "Events of these dates")),
   ui.heading(title, ofGroup(group)), groupChoice(groups, group, link), el("p", { class: "lead" }, describe(choices, link)), controls(choices, link),
-  el("section", {}, list.elements.length ? [ui.behaviourLegend(), table] : list.hasMore ? [ui.empty("None was found yet."), table[1]]
+  el("section", {}, list.elements.length ? [ui.behaviourLegend(), table, makeButton(choices)] : list.hasMore ? [ui.empty("None was found yet."), table[1]]
     : ui.empty(at ? "No trip was in progress then." : "There are no such trips.")),
   el("p", { class: "quiet" }, `A trip appears ${format.DELAY} after its end.`));
 }
@@ -59,6 +60,11 @@ function makeQuery({ group, start, end, at, order, implausible, miles }) {
   const isAny = !implausible && (at || order !== "worst");
   return { ...when, group, order, ...(!isAny && { implausible: Boolean(implausible) }), min_distance_miles: miles, limit: LIMIT };
 }
+
+/** Returns the button of the list, which is read in larger pages than the table is. */
+const makeButton = (choices) => csvButton("Download CSV",
+  ["trips", choices.implausible && "implausible", choices.at ? format.inputOf(choices.at).replace(":", "") : fileDates(choices), choices.group],
+  ["trips"], { ...makeQuery(choices), limit: MAX_LIMIT });
 
 function describe({ start, end, at, order, implausible, miles }, link) {
   const far = miles ? ` of at least ${format.distance(miles)}` : "";

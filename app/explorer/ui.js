@@ -177,7 +177,7 @@ export function actionButton(label, done, action, about) {
   return button;
 }
 
-function describeFailure({ status, message, retryAfterSeconds }) {
+export function describeFailure({ status, message, retryAfterSeconds }) {
   if (status === 429) return `Too many requests. Try again in ${format.count(retryAfterSeconds, "second")}.`;
   return status === 404 ? message : "This failed. Try again.";
 }
