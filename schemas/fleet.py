@@ -157,6 +157,13 @@ def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]
     ]
 
 
+def add_whole(insurance_period: str, part: Mapping[str, int], whole: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums of an insurance period, from its part, which may lack zeros, and from those of the whole."""
+    # The part without an insurance period is the difference to the whole.
+    sums = whole if insurance_period == NO_INSURANCE_PERIOD else {}
+    return {name: part.get(name, 0) + sums.get(name, 0) for name in CONTRIBUTION}
+
+
 def _to_integer(value: float, decimals: int) -> int:
     # Capped first, because the product may overflow. The inner round() is exact. The product is not, but nearest to the
     # right integer.

@@ -260,6 +260,7 @@ ContributionPart = Schema.from_dict(
     {
         INSURANCE_PERIOD: Text(validate=OneOf(INSURANCE_PERIODS)),
         **{name: Int64(required=False) for name in CONTRIBUTION},
+        "json": Text(required=False),
     },
     name="ContributionPart",
 )
@@ -322,7 +323,7 @@ class FleetPeriod(_ReadModel):
 
     `segment` is its name (`schemas.segments`). `sums` is what the contributions of its drivers add up to, and `json`
     the FleetSummary that follows. It is absent if no trip is counted. `parts` is what the parts of the contributions
-    add up to, and absent without any.
+    add up to, each with the `json` that follows, and absent without any.
     """
 
     segment = Text()

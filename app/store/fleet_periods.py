@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.groups import find_group
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, make_fleet_summary
+from schemas.fleet import INSURANCE_PERIOD, add_whole
 from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
 from schemas.segments import NO_INSURANCE_PERIOD, make_segment
@@ -54,29 +53,25 @@ def _find_periods(
     store: Store, fleet: str, group: str | None, insurance_period: str | None, match: Document
 ) -> list[Document]:
     """Return the days, weeks or months of a segment with counted trips: start_date, version and `json`."""
-    names = ("json",) if insurance_period is None else ("sums", "parts")
-    projection = {"_id": 0} | dict.fromkeys(("start_date", "version", *names), 1)
+    projection: Document = {"_id": 0} | dict.fromkeys(("start_date", "version", "json"), 1)
+    if insurance_period is not None:
+        projection["parts"] = {"$elemMatch": {INSURANCE_PERIOD: insurance_period}}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     match = {"fleet": fleet, "segment": make_segment(group), **match}
     with store.snapshot() as session:
         if group is not None:
             find_group(store, session, Scope(fleet), group, limit=1)
         periods = list(store.fleet_periods.find(match, projection, session=session, **options))
-    if insurance_period is not None:
-        for period in periods:
-            period |= _render(get_sums(period, insurance_period))
+    for period in periods if insurance_period is not None else ():
+        # If all trips are without an insurance period, there is no such part: it is the whole.
+        others = {"json": period.get("json")} if insurance_period == NO_INSURANCE_PERIOD else {}
+        (part,) = period.get("parts", [others])
+        period["json"] = part.get("json")
     # Where no trip is counted, there is no summary.
-    return [period for period in periods if "json" in period]
+    return [period for period in periods if period.get("json")]
 
 
 def get_sums(period: Document, insurance_period: str) -> dict[str, int]:
     """Return the sums of an insurance period in a document of `fleet_periods`, which has `sums` and perhaps `parts`."""
     parts: dict[str, Mapping[str, int]] = {part[INSURANCE_PERIOD]: part for part in period.get("parts", ())}
-    part = parts.get(insurance_period, {})
-    # The part without an insurance period is the difference to the whole.
-    whole = period.get("sums", {}) if insurance_period == NO_INSURANCE_PERIOD else {}
-    return {name: part.get(name, 0) + whole.get(name, 0) for name in CONTRIBUTION}
-
-
-def _render(sums: Mapping[str, int]) -> Document:
-    return {"json": orjson.dumps(make_fleet_summary(sums)).decode()} if sums["driver_count"] else {}
+    return add_whole(insurance_period, parts.get(insurance_period, {}), period.get("sums", {}))

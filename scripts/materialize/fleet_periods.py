@@ -7,16 +7,16 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, FleetSummary, make_fleet_summary
+from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, add_whole, make_fleet_summary
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from schemas.segments import INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
-from scripts.materialize.versions import to_json, version_of
+from scripts.materialize.versions import version_of
 
-FLEET_SUMMARY = FleetSummary()
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
 CONTRIBUTIONS = {"driver_id": 1, "start_date": 1, "contribution": 1, "parts": 1}
 # The groups of each driver who is in any.
@@ -88,7 +88,7 @@ def _flatten(document: Document, whole: str) -> Numbers:
         (None, name): number for name, number in document.get(whole, {}).items()
     }
     for part in document.get("parts", ()):
-        numbers |= {(part[INSURANCE_PERIOD], name): part[name] for name in part if name != INSURANCE_PERIOD}
+        numbers |= {(part[INSURANCE_PERIOD], name): part[name] for name in CONTRIBUTION if name in part}
     return numbers
 
 
@@ -156,13 +156,9 @@ def _make_fleet_period(fleet: str, key: SumKey, numbers: Numbers) -> Document | 
     """Return the document of a sum, or None if nobody drove."""
     if not any(numbers.values()):
         return None
-    parts = [
-        {INSURANCE_PERIOD: part, **{name: number for name in CONTRIBUTION if (number := numbers.get((part, name), 0))}}
-        for part in INSURANCE_PERIODS
-    ]
     sums = {name: numbers.get((None, name), 0) for name in CONTRIBUTION}
-    rendered = {"json": to_json(FLEET_SUMMARY, make_fleet_summary(sums))} if sums["driver_count"] else {}
-    parts = [part for part in parts if len(part) > 1]
+    parts = [part for name in INSURANCE_PERIODS if (part := _make_part(name, numbers, sums))]
+    rendered = _render(sums)
     return {
         "fleet": fleet,
         **key._asdict(),
@@ -171,6 +167,19 @@ def _make_fleet_period(fleet: str, key: SumKey, numbers: Numbers) -> Document | 
         **rendered,
         "version": version_of(*rendered.values(), *parts),
     }
+
+
+def _make_part(insurance_period: str, numbers: Numbers, sums: Mapping[str, int]) -> Document | None:
+    """Return the part of a document for an insurance period, or None without any."""
+    part = {name: number for name in CONTRIBUTION if (number := numbers.get((insurance_period, name), 0))}
+    if not part:
+        return None
+    return {INSURANCE_PERIOD: insurance_period, **part, **_render(add_whole(insurance_period, part, sums))}
+
+
+def _render(sums: Mapping[str, int]) -> Document:
+    """Return the rendered JSON of sums, or nothing if no trip is counted."""
+    return {"json": orjson.dumps(make_fleet_summary(sums)).decode()} if sums["driver_count"] else {}
 
 
 def add_up_month(store: Store, session: ClientSession, fleet: str, month: str) -> FleetPeriods:
