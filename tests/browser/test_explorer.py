@@ -17,7 +17,7 @@ pytestmark = pytest.mark.clients
 
 PHONE = 320
 SIGN_IN = "Look at your fleet, or your own driving"
-MAX_REQUESTS, MAX_BYTES = 22, 66_000
+MAX_REQUESTS, MAX_BYTES = 24, 71_000
 # The views of each fleet.
 VIEWS = {
     "demo": [
