@@ -14,7 +14,7 @@ from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
-from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
+from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary
 
 # The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
@@ -26,7 +26,6 @@ MAX_CONTRIBUTION = 10**12
 # What is counted in drivers.
 DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 IMPLAUSIBLE_COUNT = "implausible_trip_count"
-INSURANCE_PERIOD = "insurance_period"
 # A contribution, and a sum of contributions: these integers, by name.
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
 SUMMARY_FIELDS = tuple(fields_of(DrivingSummary))

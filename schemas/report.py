@@ -3,14 +3,15 @@
 import functools
 import operator
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import Schema
 
+from schemas.csv_rows import find_columns
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import fields_of
 from schemas.score import COUNTED_BEHAVIOURS
 from schemas.summary import DrivingSummary
 
@@ -32,14 +33,6 @@ SECONDS, HOURS = "_seconds", "_hours"
 SECONDS_PER_HOUR = 3600
 
 
-def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
-    for name, below in fields.items():
-        if below is None:
-            yield (*path, name)
-        else:
-            yield from _leaves(below, *path, name)
-
-
 def _with_hours(name: str) -> tuple[str, ...]:
     """Return the columns of a total: its name, and for an amount in seconds that of the same in hours."""
     return (name, f"{name.removesuffix(SECONDS)}{HOURS}") if name.endswith(SECONDS) else (name,)
@@ -51,7 +44,7 @@ UNIT_DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
 # and the score.
 SCORE = ("fm_score", "fm_grade")
 DRIVER_COLUMNS = tuple(fields_of(Driver))
-TOTAL_PATHS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
+TOTAL_PATHS = tuple(path for path in find_columns(DrivingSummary()) if path[0] not in SCORE)
 HEADER = (
     *DRIVER_COLUMNS,
     "groups",

@@ -4,7 +4,8 @@ A group is a segment of the drivers: it has documents of its own. An insurance p
 has a part for it.
 """
 
-# The values of the parameter `insurance_period`. The last one is for trips without an insurance period.
+# The parameter, and the field of a trip and of a part of a sum. The last of its values is for trips without one.
+INSURANCE_PERIOD = "insurance_period"
 NO_INSURANCE_PERIOD = "none"
 INSURANCE_PERIODS = ("1", "2", "3", NO_INSURANCE_PERIOD)
 

@@ -27,11 +27,11 @@ from schemas.fields import (
     Text,
     Time,
 )
-from schemas.fleet import CONTRIBUTION, IMPLAUSIBLE_COUNT, INSURANCE_PERIOD
+from schemas.fleet import CONTRIBUTION, IMPLAUSIBLE_COUNT
 from schemas.periods import PERIODS, PROFILE
 from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
-from schemas.segments import INSURANCE_PERIODS
+from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS
 from schemas.source import SourceSchema
 from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import MAX_EVENTS, EventSummary, FleetEvent, ImportedTrip
@@ -260,22 +260,22 @@ ContributionPart = Schema.from_dict(
     {
         INSURANCE_PERIOD: Text(validate=OneOf(INSURANCE_PERIODS)),
         **{name: Int64(required=False) for name in CONTRIBUTION},
-        "json": Text(required=False),
     },
     name="ContributionPart",
 )
+FleetPeriodPart = ContributionPart.from_dict({"json": Text(required=False)}, name="FleetPeriodPart")
 # The totals of a day by insurance period.
-PeriodTotals = Schema.from_dict(
+InsurancePeriodTotals = Schema.from_dict(
     {
         "trip_count": Count(),
         **{name: Number() for name in AMOUNTS},
         "events_summary": Object(EventSummary),
         IMPLAUSIBLE_COUNT: Count(),
     },
-    name="PeriodTotals",
+    name="InsurancePeriodTotals",
 )
 InsurancePeriods = Schema.from_dict(
-    {name: Object(PeriodTotals, required=False) for name in INSURANCE_PERIODS}, name="InsurancePeriods"
+    {name: Object(InsurancePeriodTotals, required=False) for name in INSURANCE_PERIODS}, name="InsurancePeriods"
 )
 
 
@@ -330,7 +330,7 @@ class FleetPeriod(_ReadModel):
     period = Text(validate=OneOf(PERIODS))
     start_date = Date()
     sums = Object(Contribution)
-    parts = Objects(ContributionPart, required=False)
+    parts = Objects(FleetPeriodPart, required=False)
     json = Text(required=False)
 
 

@@ -15,7 +15,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Result, Store
 from app.store.driver_periods import check_known, find_profiles
-from app.store.groups import find_group
+from app.store.groups import find_drivers_of_group
 from app.store.scope import Scope
 from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
 from schemas.introspection import Fields
@@ -152,7 +152,7 @@ def match_known_drivers(
     Raises UnknownDrivers and UnknownGroup.
     """
     if group is not None:
-        return {"driver_id": {"$in": find_group(store, session, scope, group)}}
+        return {"driver_id": {"$in": find_drivers_of_group(store, session, scope, group)}}
     if driver_ids:
         check_known(driver_ids, find_profiles(store, session, scope.match_drivers(driver_ids)))
         return {"driver_id": {"$in": list(driver_ids)}}

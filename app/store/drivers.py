@@ -8,7 +8,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import find_profiles
-from app.store.groups import find_group
+from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
 from app.store.rendering import render_list
 from app.store.scope import Scope
@@ -84,7 +84,7 @@ def _list_group(
 
     With `words`, it reads the profiles of all drivers of the group, else of those on the page alone.
     """
-    driver_ids = find_group(store, session, scope, group)
+    driver_ids = find_drivers_of_group(store, session, scope, group)
     if words:
         found = find_profiles(store, session, scope.match_drivers(driver_ids), "search_text").items()
         driver_ids = [name for name, profile in found if all(word in profile["search_text"] for word in words)]

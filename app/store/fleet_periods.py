@@ -1,18 +1,17 @@
 """The fleet as a whole, or a segment of it, by day, week or month."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.groups import find_group
+from app.store.groups import find_drivers_of_group
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from schemas.fleet import INSURANCE_PERIOD, add_whole
 from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
-from schemas.segments import NO_INSURANCE_PERIOD, make_segment
+from schemas.segments import INSURANCE_PERIOD, NO_INSURANCE_PERIOD, make_segment
 
 # More than the days of 24 months, so that all arrive in the first batch.
 MAX_INTERVALS = 800
@@ -60,18 +59,17 @@ def _find_periods(
     match = {"fleet": fleet, "segment": make_segment(group), **match}
     with store.snapshot() as session:
         if group is not None:
-            find_group(store, session, Scope(fleet), group, limit=1)
+            find_drivers_of_group(store, session, Scope(fleet), group, limit=1)
         periods = list(store.fleet_periods.find(match, projection, session=session, **options))
-    for period in periods if insurance_period is not None else ():
-        # If all trips are without an insurance period, there is no such part: it is the whole.
-        others = {"json": period.get("json")} if insurance_period == NO_INSURANCE_PERIOD else {}
-        (part,) = period.get("parts", [others])
-        period["json"] = part.get("json")
+    if insurance_period is not None:
+        periods = [{**period, "json": _get_json(period, insurance_period)} for period in periods]
     # Where no trip is counted, there is no summary.
     return [period for period in periods if period.get("json")]
 
 
-def get_sums(period: Document, insurance_period: str) -> dict[str, int]:
-    """Return the sums of an insurance period in a document of `fleet_periods`, which has `sums` and perhaps `parts`."""
-    parts: dict[str, Mapping[str, int]] = {part[INSURANCE_PERIOD]: part for part in period.get("parts", ())}
-    return add_whole(insurance_period, parts.get(insurance_period, {}), period.get("sums", {}))
+def _get_json(period: Document, insurance_period: str) -> str | None:
+    """Return the summary of an insurance period, or None without any. `parts` has only the part of it."""
+    if insurance_period == NO_INSURANCE_PERIOD and "parts" not in period:
+        # All trips are without an insurance period: they are the whole.
+        return period.get("json")
+    return next((part.get("json") for part in period.get("parts", ())), None)

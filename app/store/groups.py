@@ -17,7 +17,7 @@ INDEX = "groups"
 DRIVERS_A_BATCH = 10_000
 
 
-def find_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
+def find_drivers_of_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
 
     `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,

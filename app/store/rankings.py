@@ -7,7 +7,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
-from app.store.groups import DRIVERS_A_BATCH, find_group
+from app.store.groups import DRIVERS_A_BATCH, find_drivers_of_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
@@ -76,7 +76,7 @@ def _rank(
     """Return the number of drivers in a ranking, and those on the page in order, or None if the index has the order."""
     if group is not None:
         # In the index of the order, MongoDB would look for each driver of the group after each entry.
-        members = {"driver_id": {"$in": find_group(store, session, Scope(ranking["fleet"]), group)}}
+        members = {"driver_id": {"$in": find_drivers_of_group(store, session, Scope(ranking["fleet"]), group)}}
         ranked = _sort(store, session, ranking | members, "period", order, behaviour)
         return len(ranked), ranked[page_request.skip :][: page_request.limit]
     count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)

@@ -8,7 +8,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
-from app.store.groups import find_group
+from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
@@ -48,7 +48,7 @@ def find_window(
     days = dict[str, Document]()
     with store.snapshot() as session:
         if driver_ids or group is not None:
-            chosen = driver_ids if group is None else find_group(store, session, scope, group)
+            chosen = driver_ids if group is None else find_drivers_of_group(store, session, scope, group)
             count, on_page = len(chosen), chosen[page_request.skip :][:limit]
         else:
             array = "driver_ids" if "data" in fields else ""

@@ -11,9 +11,9 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, add_whole, make_fleet_summary
+from schemas.fleet import CONTRIBUTION, add_whole, make_fleet_summary
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
-from schemas.segments import INSURANCE_PERIODS, make_segment
+from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
 
@@ -27,7 +27,7 @@ Groups = Mapping[str, Collection[str]]
 FleetPeriods = dict[tuple[Any, ...], Document | None]
 
 
-class Change(NamedTuple):
+class GroupChange(NamedTuple):
     """The groups of a driver before and after a change."""
 
     before: Collection[str]
@@ -92,7 +92,7 @@ def _flatten(document: Document, whole: str) -> Numbers:
     return numbers
 
 
-def change_groups(store: Store, session: ClientSession, fleet: str, groups: Mapping[str, Change]) -> FleetPeriods:
+def change_groups(store: Store, session: ClientSession, fleet: str, groups: Mapping[str, GroupChange]) -> FleetPeriods:
     """Return the documents of groups that change when drivers join and leave them, by driver_id.
 
     The drivers bring their stored contributions, and take them away. So they are written before.

@@ -16,11 +16,11 @@ from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIOD, make_contribution, make_parts
+from schemas.fleet import IMPLAUSIBLE_COUNT, make_contribution, make_parts
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
-from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
+from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
 from scripts.materialize.versions import to_json, version_of
@@ -40,7 +40,7 @@ OF_TRIPS = {
     INSURANCE_PERIOD: {"$max": f"${INSURANCE_PERIOD}"},
 }
 # What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
-OF_DAYS = {"days": "$json", "insurance_periods": HAS_INSURANCE_PERIODS}
+OF_DAYS = {"days": "$json", "have_insurance_periods": HAS_INSURANCE_PERIODS}
 # What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
 # the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
 CALENDAR_ARRAYS = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
@@ -111,7 +111,7 @@ def make_days(
         has_parts = [day for day, of_day in sums.items() if of_day.pop(INSURANCE_PERIOD) is not None]
         totals = _sum_insurance_periods(store, session, fleet, has_parts, policy)
         for day, of_day in sums.items():
-            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, by_period=totals.get(day))
+            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
     return documents
 
 
@@ -171,7 +171,7 @@ def _make_day(
     trip_ends: list[int],
     last_trip_end: int,
     implausible_trip_count: int,
-    by_period: Totals | None,
+    insurance_periods: Totals | None,
 ) -> Document:
     summary = {**make_driving_summary(totals), "date": day.date}
     rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
@@ -186,16 +186,19 @@ def _make_day(
         "last_trip_end": last_trip_end,
         "trips": trips,
         "trip_ends": trip_ends,
-        **_contribute(summary, implausible_trip_count, by_period),
-        **({"insurance_periods": by_period} if by_period else {}),
+        **_contribute(summary, implausible_trip_count, insurance_periods),
+        **({"insurance_periods": insurance_periods} if insurance_periods else {}),
         "version": version_of(*rendered.values(), trips, trip_ends),
     }
 
 
-def _contribute(summary: Document, implausible_trip_count: int, by_period: Totals | None) -> Document:
+def _contribute(summary: Document, implausible_trip_count: int, insurance_periods: Totals | None) -> Document:
     """Return the contribution of a day, week or month and, with insurance periods, its parts."""
     contribution = make_contribution(summary, implausible_trip_count)
-    return {"contribution": contribution, **({"parts": make_parts(contribution, by_period)} if by_period else {})}
+    return {
+        "contribution": contribution,
+        **({"parts": make_parts(contribution, insurance_periods)} if insurance_periods else {}),
+    }
 
 
 def make_periods(
@@ -219,12 +222,14 @@ def make_periods(
             pipeline = driver_totals(fleet, driver_ids, dates, period_type.arrays)
             found = list(store.driver_periods.aggregate(pipeline, session=session, hint="period"))
             sums = {of_driver.pop("_id"): of_driver for of_driver in found}
-            have_parts = [driver_id for driver_id, of_driver in sums.items() if any(of_driver.pop("insurance_periods"))]
+            have_parts = [
+                driver_id for driver_id, of_driver in sums.items() if any(of_driver.pop("have_insurance_periods"))
+            ]
             totals = add_up_days(store, session, fleet, have_parts, dates)
             for driver_id, of_driver in sums.items():
-                identity, by_period = (driver_id, period_type.name, first), totals.get(driver_id)
+                identity, insurance_periods = (driver_id, period_type.name, first), totals.get(driver_id)
                 documents[identity] = _make_period(
-                    fleet, period_type, identity, dates, **of_driver, by_period=by_period
+                    fleet, period_type, identity, dates, **of_driver, insurance_periods=insurance_periods
                 )
     return documents
 
@@ -256,7 +261,7 @@ def _make_period(
     totals: Document,
     implausible_trip_count: int,
     days: list[str],
-    by_period: Totals | None,
+    insurance_periods: Totals | None,
     **of_days: list[Any],
 ) -> Document:
     driver_id, period, start_date = identity
@@ -272,7 +277,7 @@ def _make_period(
         "start_date": start_date,
         **ranked,
         **fragments,
-        **_contribute(summary, implausible_trip_count, by_period),
+        **_contribute(summary, implausible_trip_count, insurance_periods),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
     }

@@ -14,7 +14,7 @@ from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.events import make_events
-from scripts.materialize.fleet_periods import Change, change_groups, change_sums, find_stored_groups
+from scripts.materialize.fleet_periods import GroupChange, change_groups, change_sums, find_stored_groups
 from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
 from scripts.materialize.trips import make_entries
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
@@ -136,14 +136,14 @@ def _has_date(detail: Document) -> bool:
 
 def _select_changed(
     store: Store, session: ClientSession, fleet: str, profiles: Documents
-) -> tuple[Documents, dict[str, Change]]:
+) -> tuple[Documents, dict[str, GroupChange]]:
     """Return the profiles that differ from the stored ones, and the groups of those in which these differ."""
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
     stored = find_profiles(store, session, drivers, "groups")
-    differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, Change]()
+    differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, GroupChange]()
     for identity, profile in profiles.items():
         found = stored.get(identity[0])
-        change = Change(find_groups(found), find_groups(profile))
+        change = GroupChange(get_groups(found), get_groups(profile))
         if change.before != change.after:
             groups[identity[0]] = change
         if _differs(profile, found) or identity[0] in groups:
@@ -151,7 +151,7 @@ def _select_changed(
     return differing, groups
 
 
-def find_groups(profile: Document | None) -> list[str]:
+def get_groups(profile: Document | None) -> list[str]:
     """Return the groups in a profile, which may be absent. They are no part of its version."""
     groups: list[str] = (profile or {}).get("groups", [])
     return groups

@@ -96,6 +96,8 @@ def write_by_id(
     `match` finds those that are stored, by default by their `_id`. MongoDB leaves a document as it is if its
     replacement does not differ.
     """
+    if not documents:
+        return
     found = collection.find(match or {"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
     stored = {document["_id"] for document in found}
     operations = list[Operation]()

@@ -16,13 +16,12 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
-from app.store.fleet_periods import get_sums
 from app.store.fleets import get_time_zone
-from schemas.fleet import make_fleet_summary
+from schemas.fleet import add_whole, make_fleet_summary
 from schemas.introspection import fields_of
 from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
 from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
-from schemas.segments import INSURANCE_PERIODS, make_segment
+from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members
 from scripts.materialize.periods import driver_totals
@@ -224,5 +223,9 @@ def _summarize(dates: Sequence[str], days: Days, insurance_period: str | None = 
     found = Counter[str]()
     for day in filter(None, map(days.get, dates)):
         # A damaged document has no sums.
-        found.update(get_sums(day, insurance_period) if insurance_period else day.get("sums", {}))
+        sums = day.get("sums", {})
+        if insurance_period is not None:
+            parts = {part[INSURANCE_PERIOD]: part for part in day.get("parts", ())}
+            sums = add_whole(insurance_period, parts.get(insurance_period, {}), sums)
+        found.update(sums)
     return make_fleet_summary(found) if found["driver_count"] else None
