@@ -182,7 +182,7 @@ def test_a_driver_whose_data_look_wrong_is_not_compared(visit):
 
 
 def test_the_fleet_says_how_recent_its_data_are(visit):
-    received = datetime.datetime.now(datetime.UTC)
+    received = datetime.datetime.now(ZoneInfo("America/Denver"))
     assert f"Last trip received {received.day} {received:%b}, " in visit("denver").text()
 
 
