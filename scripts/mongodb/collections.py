@@ -17,8 +17,6 @@ from schemas.stored import STORED
 TOMBSTONE_SECONDS = 30 * 86_400
 # MongoDB's error code for a collection that exists.
 NAMESPACE_EXISTS = 48
-# The rules of a JSON Schema about types, and about which fields there are.
-TYPE_RULES = ("bsonType", "properties", "items", "additionalProperties", "required")
 # Invalid documents of each collection that an error message names.
 MAX_NAMED_DOCUMENTS = 5
 
@@ -102,49 +100,33 @@ def make_validator(schema: Schema) -> dict[str, Any]:
     return {"$jsonSchema": rules, **({"$expr": {"$and": expressions}} if expressions else {})}
 
 
-def _keep_types(rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the TYPE_RULES of a JSON Schema."""
-    kept = {name: rules[name] for name in TYPE_RULES if name in rules}
-    if "properties" in kept:
-        kept["properties"] = {name: _keep_types(below) for name, below in kept["properties"].items()}
-    if "items" in kept:
-        kept["items"] = _keep_types(kept["items"])
-    return kept
-
-
-def _make_read_model_validator(schema: Schema) -> dict[str, Any]:
-    """Return the validator of a collection with read models: their values follow from sources, which were checked.
-
-    The other rules would take an eighth of the processor time of an import.
-    """
-    validator = make_validator(schema)
-    return {**validator, "$jsonSchema": _keep_types(validator["$jsonSchema"])}
-
-
-VALIDATORS = {
-    name: _make_read_model_validator(schema()) if name in READ_MODELS else make_validator(schema())
-    for name, schema in STORED.items()
-}
+# What each document meets.
+VALIDATORS = {name: make_validator(schema()) for name, schema in STORED.items()}
 
 
 def prepare_collections(store: Store) -> None:
-    """Create missing collections and indexes, and update the validators."""
-    validators = {entry["name"]: entry["options"].get("validator") for entry in store.db.list_collections()}
+    """Create missing collections and indexes, and update the validators.
+
+    Read models have none: their values follow from sources, which were checked. It would take a tenth of the processor
+    time of an import.
+    """
+    validators = {entry["name"]: entry["options"].get("validator", {}) for entry in store.db.list_collections()}
     for name in COLLECTIONS:
+        validator = {} if name in READ_MODELS else VALIDATORS[name]
         if name not in validators:
-            _create(store, name)
+            _create(store, name, validator)
         # A change of the validator locks the collection, so skip it if there is no difference.
-        elif validators[name] != VALIDATORS[name]:
-            store.db.command("collMod", name, validator=VALIDATORS[name])
+        elif validators[name] != validator:
+            store.db.command("collMod", name, validator=validator)
         if name in INDEXES:
             store.db[name].create_indexes(INDEXES[name])
 
 
-def _create(store: Store, name: str) -> None:
+def _create(store: Store, name: str, validator: Mapping[str, Any]) -> None:
     """Create a collection, unless another command does that at the same time."""
     options: Any = {"clusteredIndex": {"key": {"_id": 1}, "unique": True}} if name in CLUSTERED else {}
     try:
-        store.db.create_collection(name, validator=VALIDATORS[name], check_exists=False, **options)
+        store.db.create_collection(name, validator=validator, check_exists=False, **options)
     except OperationFailure as error:
         if error.code != NAMESPACE_EXISTS:
             raise
