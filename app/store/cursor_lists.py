@@ -67,8 +67,10 @@ class Cursors(NamedTuple):
         state = store.fleets.find_one({"_id": scope.fleet}, fields, session=session) or {}
         return cls(scope, state.get("feed_key", ""), state.get("implausible_trips", COUNTED), query)
 
-    def read(self, cursor: tuple[Any, ...]) -> Bounds:
-        """Return the bounds in a cursor. Raises ValidationError unless `make` of the same list has made it."""
+    def read(self, cursor: tuple[Any, ...] | None) -> Bounds | None:
+        """Return the bounds in a cursor, if there is one. Raises ValidationError unless `make` of this list made it."""
+        if cursor is None:
+            return None
         signature, *bounds = cursor
         # A fleet without a state has no pages, and no secret.
         if not self.feed_key or not hmac.compare_digest(str(signature).encode(), self._sign(bounds).encode()):

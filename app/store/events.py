@@ -46,10 +46,7 @@ def find_events(
     with store.snapshot() as session:
         query = (start_date, end_date, sorted(driver_ids), group, order, filters)
         cursors = Cursors.of(store, session, scope, "events", *query)
-        if cursor:
-            bounds = cursors.read(cursor)
-        else:
-            bounds = _find_bounds(store, session, scope.fleet, start_date, end_date, is_reversed=order == NEWEST)
+        bounds = cursors.read(cursor) or _find_bounds(store, session, scope.fleet, start_date, end_date, order)
         conditions = {**match_known_drivers(store, session, scope, driver_ids, group), **_make_filters(**filters)}
         index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
         left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
@@ -62,11 +59,11 @@ def find_events(
 
 
 def _find_bounds(
-    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None, *, is_reversed: bool
+    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None, order: str
 ) -> Bounds:
     """Return the bounds of the events that start on these dates of the fleet."""
     start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
-    return Bounds(make_event_id(fleet, start_ms), make_event_id(fleet, end_ms), is_reversed)
+    return Bounds(make_event_id(fleet, start_ms), make_event_id(fleet, end_ms), order == NEWEST)
 
 
 def _make_filters(

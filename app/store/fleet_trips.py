@@ -48,15 +48,14 @@ def find_fleet_trips(
     (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers,
     UnknownGroup, and ValidationError if the cursor is of other parameters.
     """
-    query = (start_date, end_date, at, sorted(driver_ids), group, order, form, filters)
+    window = (start_date, end_date, at, order)
     element = fields.get("trips") or {}
     trip_fields = _select_fields(element, form)
     with store.snapshot() as session:
-        cursors = Cursors.of(store, session, scope, "trips", *query)
-        rest = cursors.read(cursor) if cursor else None
-        index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order, rest)
+        cursors = Cursors.of(store, session, scope, "trips", *window, sorted(driver_ids), group, form, filters)
+        index, bounds, beyond = _choose_index(store, session, scope.fleet, *window, cursors.read(cursor))
         of_drivers = match_known_drivers(store, session, scope, driver_ids, group)
-        conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **window}
+        conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **beyond}
         visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, _project(index.key, trip_fields)
         found, rest = find_page(index, session, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
     trips, versions = _render(found, element, trip_fields), [trip["version"] for trip in found]
