@@ -9,8 +9,6 @@ const TRIPS_PER_PAGE = 100;
 // As many drivers as a window takes.
 const MAX_NAMED = 20;
 const NAMES_MASK = "{data{driver_info{driver_id,first_name,last_name,alias}}}";
-// How many pages of a list are read without a question: each may be empty, although there are more.
-const MAX_PAGES = 20;
 let controller = new AbortController();
 // What /fleet said of the key since the page was loaded.
 let scope;
@@ -129,29 +127,6 @@ export async function fetchDrivers(ids) {
   const responses = await Promise.all(parts.map((part) => fetchJson(["driver-aggregate", "window"],
     { start_date: format.today(), driver_id: part }, { mask: NAMES_MASK })));
   return new Map(responses.flatMap(({ data }) => data.map(({ driver_info: driver }) => [driver.driver_id, driver])));
-}
-
-/** A list with a cursor, "trips" or "events" of the fleet, which is read as far as somebody wants to see it. */
-export class CursorList {
-  elements = [];
-  constructor(name, query, fields) {
-    Object.assign(this, { name, query, mask: `{next_cursor,${name}{${fields}}}` });
-  }
-
-  /** Whether there may be more elements than were read. */
-  get hasMore() {
-    return this.cursor !== null;
-  }
-
-  /** Reads on until there are so many elements, or as many pages as are read without a question. */
-  async readTo(count) {
-    for (let pages = 0; this.hasMore && this.elements.length < count && pages < MAX_PAGES; pages++) {
-      const query = { ...this.query, ...(this.cursor && { cursor: this.cursor }) };
-      const page = await fetchJson([this.name], query, { mask: this.mask });
-      this.elements.push(...page[this.name]);
-      this.cursor = page.next_cursor;
-    }
-  }
 }
 
 /** Returns the curl command line of a request; the key is in the variable KEY. */

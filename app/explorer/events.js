@@ -1,10 +1,11 @@
 // The events of the fleet: on a map, by places, and as a list.
 
-import { CursorList, fetchDrivers } from "./api.js";
+import { fetchDrivers } from "./api.js";
 import { dateControls, readDates } from "./dates.js";
 import { csvButton, fileDates } from "./download.js";
 import { drawEventMap } from "./event-map.js";
 import * as format from "./format.js";
+import { CursorList, growingTable } from "./growing-list.js";
 import { fetchGroups, groupChoice, groupName, ofGroup, readGroup } from "./groups.js";
 import { boxOf, findPlaces, isPlaced, writeBox } from "./places.js";
 import { EVENTS, describeAlone, placeUrl } from "./trail.js";
@@ -117,7 +118,7 @@ class EventsView {
 
   makeTable() {
     const { elements } = this.list;
-    return ui.growingTable("events-list", COLUMNS, this.choices.shown, (count) => count < elements.length,
+    return growingTable("events-list", COLUMNS, this.choices.shown, (count) => count < elements.length,
       async (from, to) => {
         const events = elements.slice(from, to), unknown = events.filter(({ driver_id: id }) => !this.names.has(id));
         const drivers = await fetchDrivers(unknown.map((event) => event.driver_id));

@@ -1,10 +1,11 @@
 // The trips of the fleet: the worst, the newest, those whose data look wrong, or those in progress at a time.
 
-import { CursorList, fetchDrivers } from "./api.js";
+import { fetchDrivers } from "./api.js";
 import { countDays, dateControls, readDates } from "./dates.js";
 import { MAX_LIMIT, csvButton, fileDates } from "./download.js";
 import { tripRow } from "./driver.js";
 import * as format from "./format.js";
+import { CursorList, growingTable } from "./growing-list.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { describeKinds } from "./implausible.js";
 import * as ui from "./ui.js";
@@ -28,7 +29,7 @@ export async function show({ parameters, settle, render }) {
     await list.readTo(count);
     return list.hasMore || count < list.elements.length;
   };
-  const makeTable = () => ui.growingTable("trips", COLUMNS, choices.shown, readTo, async (from, to) => {
+  const makeTable = () => growingTable("trips", COLUMNS, choices.shown, readTo, async (from, to) => {
     const trips = list.elements.slice(from, to), drivers = await fetchDrivers(trips.map(({ trip }) => trip.driver_id));
     return trips.map((rated) => row(rated, drivers.get(rated.trip.driver_id), at));
   });

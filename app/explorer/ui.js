@@ -5,8 +5,6 @@ import * as format from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL_MS = 4000;
-// How many rows a table that grows has at first, and gets at a click.
-const ROWS = 50;
 const MAX_AMOUNT = 999_999;
 const NO_DATA = "The data is not available", NO_RESPONSE = "The service does not respond.";
 // The titles of errors by status, and what to say of those that pass.
@@ -123,25 +121,6 @@ export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(isG
 
 export const table = (className, columns, rows) => el("table", { class: className },
   el("thead", {}, el("tr", {}, columns.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows));
-
-/**
- * Returns a table of a list that grows at a click. `readTo` reads up to so many elements and returns whether there may
- * be more, `makeRows` makes rows of the elements from one index to another. The address keeps how many are shown.
- */
-export async function growingTable(className, columns, shown, readTo, makeRows) {
-  const node = table(className, columns, []), body = node.querySelector("tbody");
-  const more = actionButton("Show more", "Shown", async () => {
-    await grow(body.children.length + ROWS);
-    format.keep("shown", body.children.length);
-  });
-  async function grow(count) {
-    const hasMore = await readTo(count);
-    body.append(...await makeRows(body.children.length, count));
-    more.hidden = !hasMore;
-  }
-  await grow(shown ?? ROWS);
-  return [node, el("p", {}, more)];
-}
 
 /** Returns a box for an amount in miles or miles per hour, or in seconds, with its label; `link` makes an address. */
 export function amountBox(id, [before, after], value, perUnit, link) {
