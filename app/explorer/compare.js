@@ -6,7 +6,7 @@ import * as format from "./format.js";
 import { fetchGroups, groupBox, groupName, readGroup } from "./groups.js";
 import { fetchImplausible, withDoubt } from "./implausible.js";
 import { fetchFleetScores, fetchScores, readInterval } from "./scores.js";
-import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
+import { INTERVALS, axis, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
 
 const { bar, el, svg } = ui;
@@ -59,13 +59,14 @@ export async function show({ id, parameters, fleet, settle, render }) {
 
 /** Returns a chart with a line for each of two sides, {byStart, text}, and their scores below it. */
 function chart(interval, starts, sides, at, link) {
+  const { low, size, labels, note } = axis(starts.flatMap((start) => sides.flatMap(({ byStart }) => byStart.get(start)?.fm_score ?? [])));
   const columns = starts.map((start, i) => {
     const scores = sides.map(({ byStart }) => [i - 1, i, i + 1].map((j) => byStart.get(starts[j])?.fm_score));
     const write = (score) => (score === undefined ? NO_TRIPS : format.score(score));
     const facts = sides.map(({ text }, side) => `${text} ${write(scores[side][1])}`);
     const text = `${format.period(interval, start)}: ${facts.join(", ")}`;
     const drawing = svg("svg", { viewBox: "0 0 2 100", preserveAspectRatio: "none", "aria-hidden": "true" });
-    drawing.append(...scores.flatMap((values, side) => linePart(SIDES[side], values)));
+    drawing.append(...scores.flatMap((values, side) => linePart(SIDES[side], values.map((value) => value && size(value - low)))));
     const isThere = sides.some(({ byStart }) => byStart.has(start));
     const attributes = isThere && { id: `at-${start}`, href: link({ at: start }), title: text,
       "aria-current": start === at && "true" };
@@ -73,8 +74,7 @@ function chart(interval, starts, sides, at, link) {
     el("span", { "aria-hidden": "true" }, el("small", {}, format.shortPeriod(interval, start)),
       scores.map(([, score], side) => el("b", { class: SIDES[side] }, score === undefined ? "–" : format.score(score))))));
   });
-  return el("div", { class: "score-chart lines" }, ui.scale([100, 50, 0]),
-    el("ol", { class: "columns", tabindex: 0 }, columns));
+  return el("div", { class: "score-chart lines" }, labels, el("ol", { class: "columns", tabindex: 0 }, columns), note);
 }
 
 /** Returns the part of a line in a column: a point, and the line to half the way to the scores before and after. */

@@ -1,7 +1,7 @@
 // The fleet: whether it gets better, and who needs coaching first, in a week or month.
 
-import { fetchJson } from "./api.js";
-import { csvButton, filePeriod } from "./download.js";
+import { fetchJson, loadModule } from "./api.js";
+import { MAX_LIMIT, csvButton, filePeriod } from "./download.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { fetchImplausible, note, withDoubt } from "./implausible.js";
@@ -10,9 +10,7 @@ import * as ui from "./ui.js";
 
 const { el } = ui;
 // As many drivers as an aggregate takes.
-const LIMIT = 20;
-// As many as a page of the API has.
-const MAX_LIMIT = 100;
+export const LIMIT = 20;
 const MAX_MILES = 999_999;
 const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,events_summary";
 const DRIVER = "driver_id,first_name,last_name,alias";
@@ -23,23 +21,33 @@ const AGGREGATES = { week: "weekly", month: "monthly" };
 const INSURANCE = { 1: "waiting", 2: "on the way", 3: "with a passenger" };
 // How many weeks or months the chart shows.
 const COLUMNS = 12;
+// The orders of the list: the choice, and the heading. The API has the first two, orders.js the others.
+const ORDERS = {
+  worst: ["Worst first", "Who needs coaching first"],
+  best: ["Best first", "Who drives best"],
+  worsened: ["Most worsened", "Who got worse"],
+  improved: ["Most improved", "Who got better"],
+  name: ["By name", "Drivers by name"],
+};
+export const CHANGES = ["worsened", "improved"];
 
 export async function show({ parameters, fleet, settle, render }) {
   const choices = readChoices(parameters), { period, start, order, behaviour, miles, page, group } = choices;
   const settled = settle(choices);
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
   const ranking = { period, start_date: start, min_distance_miles: miles, group };
-  const query = { ...ranking, order, behaviour, limit: LIMIT, page };
+  const query = { ...ranking, order: ["best", "improved"].includes(order) ? "best" : "worst", behaviour };
+  const orders = !isOfApi(order) && await loadModule(() => import("./orders.js"));
   const overTime = { start_date: format.oldestStart(period), interval: period, group };
-  const [{ count, next_page: next, drivers }, { count: total }, { series }, groups, uninsured] = await Promise.all([
-    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
+  const [{ count, drivers, ranked = count, text }, { count: total }, { series }, groups, uninsured] = await Promise.all([
+    orders ? orders.fetchList(query, choices) : fetchRanking({ ...query, limit: LIMIT, page }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
     fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK }), fetchGroups(true), fetchInsurance("none", choices, fleet)]);
   const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
   const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
   const previous = format.shift(period, start, -1), end = format.shift(period, start, 1);
   const isDoubtful = infos.length > 0 && [start, previous].some((each) => byStart.get(each)?.isDoubtful);
   const [before, judged, implausible, ofRows, insured] = await Promise.all([fetchScoresById(period, previous, infos),
-    summary && countJudged(ranking, count, summary),
+    summary && countJudged(ranking, ranked, summary),
     summary?.implausible_trip_count > 0 && fetchImplausible(start, end, undefined, group),
     isDoubtful ? fetchImplausible(previous, end, infos.map(({ driver_id: id }) => id)) : { trips: [] },
     // If no trip has an insurance period, one request tells that.
@@ -51,21 +59,52 @@ export async function show({ parameters, fleet, settle, render }) {
       withDoubt(each, period, first, trips, fleet));
     return row({ ...entry, driving_summary: now }, then, choices);
   });
-  render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best", ofGroup(group)),
+  const size = order === "name" ? MAX_LIMIT : LIMIT;
+  render(ui.heading(ORDERS[order][1], ofGroup(group)),
     groupChoice(groups, group, link, { interval: period, at: start }),
-    total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
+    total > 0 && [el("p", { class: "lead" }, describe(ranked, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
         el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
+        el("button", { class: "small", onclick: () => document.querySelector(".over-time")?.scrollIntoView() }, "Over time"),
         fleet.last_trip_received_at
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
-    fleetOverTime(byStart, choices, link, judged,
-      implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
-    insured.some(Boolean) && insurance([...insured, uninsured]), controls(choices, link),
-    rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows),
-      csvButton("Download CSV", ["ranking", behaviour, filePeriod(period, start), group], ["ranking"], { ...ranking, order, behaviour }, { total: count })]
-      : await noDrivers(choices, drove, link),
-    ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
+    controls(choices, link), el("div", { class: "fleet" },
+      el("div", {}, text && el("p", { class: "quiet" }, text),
+        rows.length ? [table(rows, choices, link), csvButton("Download CSV", ["ranking", behaviour, filePeriod(period, start), group],
+          ["ranking"], query, { total: ranked })] : (!ranked || page > 1) && await whyNone(choices, drove, link, fleet.fleet),
+        ui.pages(page, count, size, (other) => link({ page: other }), page * size < count && page + 1)),
+      el("div", {}, fleetOverTime(byStart, choices, link, judged,
+        implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
+      insured.some(Boolean) && insurance([...insured, uninsured]))));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
+}
+
+const whyNone = async (...about) => (await loadModule(() => import("./no-drivers.js"))).describe(...about);
+const isOfApi = (order) => ["worst", "best"].includes(order);
+export const fetchRanking = (query) => fetchJson(["ranking"], query, { mask: MASK });
+
+/** Returns the {fm_score, distance_miles}, by id, of those drivers who drove in a period. */
+export async function fetchScoresById(period, start, drivers) {
+  if (start < format.oldestStart(period)) return new Map();
+  const mask = "{data{driver_info{driver_id},driving_summary{fm_score,distance_miles}}}";
+  const ids = drivers.map(({ driver_id: id }) => id), parts = [];
+  while (ids.length) parts.push(ids.splice(0, LIMIT));
+  const pages = await Promise.all(parts.map((part) =>
+    fetchJson(["driver-aggregate", AGGREGATES[period]], { start_date: start, driver_id: part }, { mask })));
+  return new Map(pages.flatMap(({ data }) =>
+    data.map((element) => [element.driver_info.driver_id, element.driving_summary])));
+}
+
+/** Returns the table of the list. The headings of its columns sort all of it, but for the names of many drivers. */
+function table(rows, { order, behaviour }, link) {
+  const sort = (text, changed) => el("a", { id: `sort-${text}`, href: link(changed) }, text);
+  const other = { order: order === "worst" ? "best" : undefined };
+  const node = ui.table("ranking", ["#", sort("Driver", { order: "name", behaviour: undefined }),
+    sort("Score", { ...(!behaviour && other), behaviour: undefined }), behaviour ? sort("Why", other) : "Why"], rows);
+  // Worst is the lowest score, or most points of a behaviour.
+  const direction = isOfApi(order) ? (order === "worst") === !behaviour ? "ascending" : "descending" : order === "name" ? "ascending" : "other";
+  node.querySelectorAll("th")[order === "name" ? 1 : behaviour ? 3 : 2].setAttribute("aria-sort", direction);
+  return node;
 }
 
 /** Returns the fleet in the period, against the one before, and its score over time. */
@@ -164,7 +203,7 @@ function coaching(toCoach, chosen, link) {
   const counts = format.settings.behaviours.map(({ name }, i) =>
     [`${format.LABELS[name]}: ${format.number(toCoach[i])}`, name]);
   return el("div", { class: "to-coach" }, el("b", {}, "Drivers to coach"), ui.choice("To coach by",
-    [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour }), behaviour === chosen])));
+    [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour, order: undefined }), behaviour === chosen])));
 }
 
 /** Returns the period, and its first date, that the address has: by default those of the last full week. */
@@ -174,8 +213,9 @@ export function readPeriod(parameters) {
 }
 
 function readChoices(parameters) {
-  const order = parameters.order === "best" ? "best" : "worst", miles = Number(parameters.miles || NaN);
-  const behaviour = Object.hasOwn(format.LABELS, parameters.behaviour) ? parameters.behaviour : undefined;
+  const order = Object.hasOwn(ORDERS, parameters.order) ? parameters.order : "worst", miles = Number(parameters.miles || NaN);
+  const canBeBy = isOfApi(order) && Object.hasOwn(format.LABELS, parameters.behaviour);
+  const behaviour = canBeBy ? parameters.behaviour : undefined;
   const { period, start } = readPeriod(parameters);
   return { period, start, order, behaviour, page: format.readPage(parameters), group: readGroup(parameters),
     miles: Number.isNaN(miles) ? format.settings.min_distance_miles[period] : Math.min(MAX_MILES, Math.max(0, round(miles, 3))) };
@@ -183,7 +223,7 @@ function readChoices(parameters) {
 
 const round = (value, digits) => Number(value.toFixed(digits));
 /** Returns miles as they are typed in, in the units of the page. */
-const inBox = (miles) => round(format.inUnits(miles), 2);
+export const inBox = (miles) => round(format.inUnits(miles), 2);
 
 /** Returns how many drivers the list has, and which others there are. */
 function describe(count, drove, total, { period, start, miles, group }, link) {
@@ -196,18 +236,6 @@ function describe(count, drove, total, { period, start, miles, group }, link) {
   return [`${all}${group ? " of the group" : ""} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
     others.filter(([number]) => number > 0).map(([number, what, href, why]) =>
       [" ", el("a", { href }, `${format.number(number)} ${what}`), why, "."])];
-}
-
-/** Returns the {fm_score}, by id, of those drivers who drove in a period. */
-async function fetchScoresById(period, start, drivers) {
-  if (start < format.oldestStart(period)) return new Map();
-  const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
-  const ids = drivers.map(({ driver_id: id }) => id), parts = [];
-  while (ids.length) parts.push(ids.splice(0, LIMIT));
-  const pages = await Promise.all(parts.map((part) =>
-    fetchJson(["driver-aggregate", AGGREGATES[period]], { start_date: start, driver_id: part }, { mask })));
-  return new Map(pages.flatMap(({ data }) =>
-    data.map((element) => [element.driver_info.driver_id, element.driving_summary])));
 }
 
 function controls({ period, start, order, miles }, link) {
@@ -224,8 +252,8 @@ function controls({ period, start, order, miles }, link) {
     ui.choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
       [label, link({ period: other, start: undefined }), other === period])),
     ui.stepper(period, format.period(period, start), stepTo(-1), stepTo(1)),
-    ui.choice("Order", [["Worst first", "worst"], ["Best first", "best"]].map(([label, other]) =>
-      [label, link({ order: other }), other === order])),
+    ui.choice("Order", Object.entries(ORDERS).slice(0, -1).map(([other, [label]]) =>
+      [label, link({ order: other, ...(CHANGES.includes(other) && { behaviour: undefined }) }), other === order])),
     el("label", { class: "inline" }, "At least ", input, ` ${format.unitsName}`));
 }
 
@@ -246,18 +274,4 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
       el("small", {}, el("a", { href: listOf("events", { period, start, group }, { behaviour: main.behaviour, driver: driver.driver_id }) },
         ui.extent(main)), ui.describeLosses(losses.filter((loss) => loss !== main), "−").map((text) => ` · ${text}`)),
     ] : chosen ? "This cost no points" : "Nothing cost points"));
-}
-
-/** Returns why there are no drivers, and a link to some. */
-async function noDrivers({ period, start, page, group }, drove, link) {
-  if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
-  if (drove) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
-  const mask = "{count,drivers{last_travel_date}}";
-  const { count, drivers } = await fetchJson(["drivers"], { limit: MAX_LIMIT, group }, { mask });
-  const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
-  if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");
-  const other = format.nearestStart(period, last);
-  return ui.empty(`Nobody drove in this time. The last trip ${format.wasOn(last)}. `,
-    other !== start && other === format.startOf(period, last)
-      && el("a", { href: link({ start: other }) }, `Look at ${format.period(period, other)}`));
 }

@@ -27,18 +27,29 @@ export function findPage(starts, at, count, isThere = () => true) {
     next: after.slice(0, count).findLast(isThere) ?? after.find(isThere) };
 }
 
+/**
+ * Returns an axis for scores up to 100: what part of it, in percent, so many points are, and its labels. It begins at a
+ * multiple of ten, so far below the lowest score that the number fits into the bar.
+ */
+export function axis(scores) {
+  const lowest = Math.min(...scores), room = 0.12 * (100 - lowest);
+  const low = scores.length && Math.max(0, Math.min(90, 10 * Math.floor((lowest - room) / 10)));
+  return { low, size: (points) => (100 * points) / (100 - low), labels: ui.scale([100, (100 + low) / 2, low]),
+    note: low > 0 && el("p", { class: "quiet" }, `The axis begins at ${low}, not at 0.`) };
+}
+
 /** Returns a chart with a column for each interval: the score, and above it the points that each behaviour cost. */
 export function chart(interval, starts, byStart, at, link) {
   const longest = Math.max(...starts.map((start) => byStart.get(start)?.distance_miles ?? 0), 1);
+  const scale = axis(starts.flatMap((start) => byStart.get(start)?.fm_score ?? []));
   const columns = starts.map((start) => {
     const attributes = { id: `at-${start}`, href: link({ at: start }), "aria-current": start === at && "true" };
-    return el("li", {}, column(interval, start, byStart.get(start), longest, attributes));
+    return el("li", {}, column(interval, start, byStart.get(start), scale, longest, attributes));
   });
-  return el("div", { class: "score-chart" }, ui.scale([100, 50, 0]),
-    el("ol", { class: "columns", tabindex: 0 }, columns));
+  return el("div", { class: "score-chart" }, scale.labels, el("ol", { class: "columns", tabindex: 0 }, columns), scale.note);
 }
 
-function column(interval, start, explanation, longest, attributes) {
+function column(interval, start, explanation, { low, size }, longest, attributes) {
   const period = format.period(interval, start);
   const label = el("small", { "aria-hidden": "true" }, format.shortPeriod(interval, start));
   if (!explanation) {
@@ -47,10 +58,10 @@ function column(interval, start, explanation, longest, attributes) {
   const { behaviours, fm_score: score, distance_miles: miles } = explanation;
   const facts = [`score ${format.score(score)}`, format.distance(miles), ...ui.describeLosses(behaviours)];
   const text = `${period}: ${facts.join(", ")}`;
-  const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, points_lost)).reverse();
+  const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, size(points_lost))).reverse();
   return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
     el("span", { class: "bars", "aria-hidden": "true" }, losses,
-      bar("score", score, el("b", {}, format.number(score, score < 100 ? 1 : 0)))),
+      bar("score", size(score - low), el("b", {}, format.number(score, score < 100 ? 1 : 0)))),
     label, el("span", { class: "miles" }, bar("distance", 100 * (miles / longest))));
 }
 

@@ -310,6 +310,22 @@ def _of_the_pacific():
     yield make_trip(days_ago(1), trip_id="pacific", events=events)
 
 
+def _of_two_weeks():
+    """Yield trips of two weeks: Ann lost 1.5 points and Cat 20, Bob won 10, Dan drove little in the first one.
+
+    And Eve's trip of 100 miles, with more phone use and accelerations than cost points, and a brake.
+    """
+    weeks = {"ann": (18.5, 20), "bob": (20, 10), "cat": (0, 20), "dan": (0, 20)}
+    for (driver_id, weekly), (number, days) in itertools.product(weeks.items(), enumerate((-5, 2))):
+        miles = 5.0 if (driver_id, number) == ("dan", 0) else 200.0
+        summary = make_event_summary(hard_brake_count=int(weekly[number] * miles / 100))
+        yield make_trip(
+            last_week(days), driver_id, trip_id=f"{driver_id} {number}", distance_miles=miles, event_summary=summary
+        )
+    yield make_trip(last_week(-90), "eve", distance_miles=100.0, duration_seconds=3600, event_summary=EVE)
+
+
+EVE = make_event_summary(phone_use_count=9, phone_use_time_seconds=600, rapid_acceleration_count=50, hard_brake_count=1)
 DEPOTS = {"ann": ["North"], "bob": ["North"], "cat": ["דרום, 2/3"], "dan": ["North", "W" * 128], "sam": []}
 
 
@@ -349,6 +365,10 @@ FLEETS = {
         [make_driver(name, first_name=name.title(), groups=groups) for name, groups in DEPOTS.items()],
     ),
     "denver": lambda: (_denver_trips(), []),
+    "changed": lambda: (
+        _of_two_weeks(),
+        [make_driver(name, first_name=name.title()) for name in ("ann", "bob", "cat", "dan")],
+    ),
     "devices": lambda: (_two_broken_devices(), []),
     "devices left out": lambda: (_two_broken_devices(), []),
     "judged": lambda: (_judged(), []),

@@ -75,7 +75,7 @@ def test_whom_to_talk_to_about_what_and_where_it_happened_takes_three_clicks(vis
     assert re.search(r"Overspeeding|Phone use|Hard braking|Rapid acceleration", demo.text(".ranking tbody tr"))
     costs = demo.page.locator(".ranking").get_by_role("img").first.get_attribute("aria-label")
     assert re.fullmatch(r"(.+ minus [\d.]+(, )?){2,4}", costs)
-    demo.page.locator(".ranking a").first.click()
+    demo.page.locator(".ranking tbody a").first.click()
     demo.page.locator(".reasons .where a").first.click()
     assert demo.wait("Trip").startswith("Trip on ")
     assert demo.page.locator(".events [aria-pressed=true]").count() == 1
@@ -223,13 +223,13 @@ def test_going_back_to_a_list_restores_the_scroll_position_and_the_focus(visit):
     demo.page.evaluate("scrollTo(0, 300)")
     # Playwright's wait_for_function needs eval, which the page forbids.
     wait_until(lambda: demo.page.evaluate("history.state?.scroll === 300"))
-    demo.page.locator(".ranking a").first.evaluate("link => link.click()")
+    demo.page.locator(".ranking tbody a").first.evaluate("link => link.click()")
     demo.page.locator(".period").wait_for()
     assert demo.page.evaluate("scrollY") == 0
     demo.page.go_back()
     assert demo.wait("coaching")
     assert demo.page.evaluate("scrollY") == 300
-    expect(demo.page.locator(".ranking a").first).to_be_focused()
+    expect(demo.page.locator(".ranking tbody a").first).to_be_focused()
 
 
 def test_the_focus_goes_to_the_heading_of_a_view_and_stays_within_it(visit):
