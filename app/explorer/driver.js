@@ -18,6 +18,9 @@ const SORTS = {
 };
 const TRIP = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
 const TALK_TRIPS = 3;
+// What multiplying and dividing may add to an exact number.
+const ROUNDING = 1e-9;
+const EVENT = { hard_brake: "hard brake", rapid_acceleration: "rapid acceleration" };
 
 export async function show({ id, parameters, fleet, settle, render }) {
   const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
@@ -75,12 +78,30 @@ function periodTiles(interval, summary, before, totals) {
     [`Against the ${interval} before`, ui.scoreChange(summary, before)],
     losses.length > 0 && [words("What would raise your score", "What would raise the score"),
       el("ul", { class: "raises" }, losses.map((loss) => el("li", {}, el("i", { class: loss.behaviour }),
-        `Without ${format.LABELS[loss.behaviour].toLowerCase()}: `, el("b", {}, `+${format.score(loss.points_lost)}`),
-        " points")))],
+        raises(loss, summary))))],
     ["Distance", format.distance(summary.distance_miles)],
     ["Driving", format.duration(summary.duration_seconds), note(format.count(summary.trip_count, "trip"))],
     totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles), note(`of the ${format.unitsName}`)],
     totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]);
+}
+
+/**
+ * Returns by how much the score would be higher with less of a behaviour, for the same distance and time: with as little
+ * less as brings half of what it cost, and without it.
+ */
+function raises(loss, { behaviours, fm_score: score }) {
+  const { behaviour, count, seconds, rate, cap, weight, points_lost: lost } = loss, total = seconds ?? count;
+  // As it is written: from ten minutes on in whole minutes.
+  const step = seconds >= 600 ? 60 : 1, rest = (total * cap * lost) / (2 * weight * rate);
+  const less = Math.min(Math.ceil((total - rest) / step - ROUNDING) * step, total);
+  const gain = (left) => {
+    const changed = { ...loss, points_lost: weight * Math.min(1, (rate * left) / total / cap) };
+    const other = format.scoreOf(behaviours.map((each) => (each === loss ? changed : each)));
+    return el("b", {}, `+${format.score(format.difference(other, score))}`);
+  };
+  const what = seconds === null ? `${format.count(less, EVENT[behaviour])} fewer`
+    : `${format.duration(less)} less ${format.LABELS[behaviour].toLowerCase()}`;
+  return [`${what}: `, gain(total - less), less < total && ["; none: ", gain(0)]];
 }
 
 /** Returns why there are no trips, and a link to some, if the chart has some. */

@@ -94,7 +94,9 @@ function offsetAt(ms) {
 }
 const local = (ms) => ms + offsetAt(ms);
 
-const dateFormat = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
+// As the language of the browser has them, with the months and the digits of the rest of the page
+const dateFormat = (options) => new Intl.DateTimeFormat(navigator.language,
+  { timeZone: "UTC", calendar: "gregory", numberingSystem: "latn", ...options });
 const DAY = { day: "numeric", month: "short" }, DATE = { ...DAY, year: "numeric" };
 const PERIODS = {
   day: { days: 1, long: dateFormat({ weekday: "short", ...DATE }), short: dateFormat({ day: "numeric" }) },
@@ -102,18 +104,18 @@ const PERIODS = {
   month: { long: dateFormat({ month: "long", year: "numeric" }), short: dateFormat({ month: "short" }) },
 };
 const WEEKDAY = dateFormat({ weekday: "short", ...DAY });
+const [TIME, CLOCK] = ["short", "medium"].map((timeStyle) => dateFormat({ timeStyle }));
 
-export const day = (ms) => PERIODS.day.long.format(ms).replace(",", "");
-export const shortDay = (ms) => WEEKDAY.format(local(ms)).replace(",", "");
+export const day = (ms) => PERIODS.day.long.format(ms);
+export const shortDay = (ms) => WEEKDAY.format(local(ms));
 /** Returns the zone of a time, such as " MST", if a change of clocks repeats its hour, or nothing. */
 function zoneIfRepeated(ms) {
   const offset = offsetAt(ms), others = [-2, 2].map((hours) => offsetAt(ms + hours * MS_PER_HOUR));
   const isRepeated = others.some((other) => other !== offset && offsetAt(ms + offset - other) === other);
   return isRepeated ? ` ${zoneNames.formatToParts(ms).find(({ type }) => type === "timeZoneName").value}` : "";
 }
-const write = (ms, length) => new Date(local(ms)).toISOString().slice(-13).slice(0, length) + zoneIfRepeated(ms);
-export const time = (ms) => write(ms, 5);
-export const clock = (ms) => write(ms, 8);
+export const time = (ms) => TIME.format(local(ms)) + zoneIfRepeated(ms);
+export const clock = (ms) => CLOCK.format(local(ms)) + zoneIfRepeated(ms);
 export const moment = (ms) => `${day(local(ms))}, ${time(ms)}`;
 /** Returns the date and time of something that was received, with its year if that is over. */
 export const received = (ms) => `${PERIODS.week[dateOf(ms) < today().slice(0, 4) ? "long" : "short"].format(local(ms))}, ${
@@ -186,11 +188,11 @@ export const clip = (start, end) => (end >= oldestDate() && start <= today()
 export const datesOf = (period, start) => clip(start, addDays(shift(period, start, 1), -1));
 
 export const period = (period, start) =>
-  PERIODS[period].long.formatRange(Date.parse(start), Date.parse(shift(period, start, 1)) - 1).replace(",", "");
+  PERIODS[period].long.formatRange(Date.parse(start), Date.parse(shift(period, start, 1)) - 1);
 
 /** Returns a window of dates. */
 export const dates = (start, end) => PERIODS[start === end ? "day" : "week"].long.formatRange(
-  Date.parse(start), Date.parse(end)).replace(",", "");
+  Date.parse(start), Date.parse(end));
 
 export const shortPeriod = (period, start) => PERIODS[period].short.format(Date.parse(start));
 
@@ -199,7 +201,7 @@ export const explain = (summary) => settings.behaviours.map(({ name, numerator, 
   const total = summary[denominator], value = summary.events_summary[numerator];
   const rate = total > 0 ? (factor * value) / total : 0;
   return {
-    behaviour: name, count: summary.events_summary[`${name}_count`], rate, weight,
+    behaviour: name, count: summary.events_summary[`${name}_count`], rate, cap, weight,
     seconds: numerator.endsWith("_seconds") ? value : null, points_lost: weight * Math.min(1, rate / cap),
   };
 });
@@ -211,11 +213,12 @@ export const fleetByStart = (series, { implausible_trips: policy }) => new Map(s
   [start_date, { ...summary, behaviours: explain(summary),
     isDoubtful: policy === "counted" && summary.implausible_trip_count > 0 }]));
 
+export const scoreOf = (behaviours) => Math.floor((100 - behaviours.reduce((sum, { points_lost }) => sum + points_lost, 0)) * 10 + 0.5) / 10;
+
 /** Returns the score and the grade of a trip by itself, with what each behaviour cost. The API has those of periods. */
 export function rateTrip(trip) {
   const behaviours = explain({ ...trip, events_summary: trip.event_summary });
-  const lost = behaviours.reduce((sum, { points_lost }) => sum + points_lost, 0);
-  const score = Math.floor((100 - lost) * 10 + 0.5) / 10;
+  const score = scoreOf(behaviours);
   const [grade] = Object.entries(settings.grades).find(([, lowest]) => score >= lowest);
   return { fm_score: score, fm_grade: grade, behaviours };
 }

@@ -114,6 +114,7 @@ function replace(...content) {
   main.removeAttribute("aria-busy");
   for (const id of ["forget", "zone"]) find(id).hidden = !api.getKey();
   find("search").hidden = !api.getKey() || api.isOfDriver();
+  find("about").hidden = api.isOfDriver();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
   if (note) title.after(note);
   document.title = `${title.textContent} · Driver Analytics`;
@@ -167,6 +168,11 @@ function showRequests() {
     actionButton("Copy as curl", "Copied", async () => navigator.clipboard.writeText(curl)))));
 }
 
+// An address leads to a view.
+find("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.querySelector("h1").focus();
+});
 find("forget").addEventListener("click", () => {
   api.forgetKey();
   history.replaceState(null, "", "#/fleet");

@@ -42,7 +42,7 @@ export async function show({ id, parameters, fleet, settle, render }) {
       downloadButton(id, "GeoJSON", "application/geo+json"),
       trail.positions.length > 0 && [" ", mapLink("Open the trip in OpenStreetMap", areaUrl(trail.positions))]));
   const isAbout = ({ event_type: type }) => EVENTS[type].behaviour === about;
-  await view.start(events.findIndex(event === undefined ? isAbout : ({ index }) => index === Number(event)));
+  await view.start(events.findIndex(event === undefined ? isAbout : ({ index }) => index === Number(event)), event !== undefined);
 }
 
 /** Returns the driver of a trip and the ids of the trips before and after it, as far as the API lists them. */
@@ -132,8 +132,8 @@ class TripView {
   }
 
   /** Shows an event, if there is one, and draws the map, which needs its place in the page. */
-  async start(eventNumber) {
-    if (eventNumber >= 0) this.showEvent(eventNumber, false);
+  async start(eventNumber, isShown) {
+    if (eventNumber >= 0) this.showEvent(eventNumber, false, isShown);
     else if (this.trail.times.length) this.select(0);
     if (!this.box.isConnected) return;
     try {
@@ -177,7 +177,7 @@ class TripView {
   }
 
   /** Goes to an event. The address then leads to it. */
-  showEvent(number, isChosen = true) {
+  showEvent(number, isChosen = true, isShown = true) {
     this.pause();
     this.number = number;
     const { event_start_timestamp: start, position, outside } = this.events[number];
@@ -186,7 +186,10 @@ class TripView {
     this.map?.raise(number);
     this.map?.show(this.position);
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
-    this.buttons[number].scrollIntoView({ block: "nearest" });
+    // Of a link about a behaviour, the page starts at its title; only the list scrolls.
+    const button = this.buttons[number], list = button.closest("ol");
+    if (isShown) button.scrollIntoView({ block: "nearest" });
+    else list.scrollTop = button.offsetTop - list.offsetTop;
     if (isChosen) history.replaceState(history.state, "", `${location.hash.split("?")[0]}?event=${this.events[number].index}`);
   }
 

@@ -74,7 +74,8 @@ def window(chromium):
     contexts = []
 
     def window(address, width=SCREEN, **options):
-        contexts.append(context := chromium.new_context(viewport={"width": width, "height": 900}, **options))
+        options = {"viewport": {"width": width, "height": 900}, "locale": "en-GB", **options}
+        contexts.append(context := chromium.new_context(**options))
         context.set_default_timeout(TIMEOUT_MS)
         return Visit(context, address)
 

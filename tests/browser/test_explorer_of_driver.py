@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.store import Store
+from schemas.score import compute_score
 from scripts.materialize.write_sources import delete_trips
+from tests.browser.explorer_fleets import EVE
 from tests.store_contents import issue_key
 
 pytestmark = pytest.mark.clients
@@ -67,6 +69,28 @@ def fulfil_without(header, route):
     response = route.fetch()
     headers = {name: value for name, value in response.headers.items() if header not in name}
     route.fulfill(response=response, headers=headers)
+
+
+def test_a_driver_sees_how_many_points_less_of_a_behaviour_brings_by_the_rule_of_the_score(visit):
+    changed = visit("changed", driver="eve")
+    assert changed.text(".raises").split("\n") == [
+        f"6 min less phone use: +{gain(phone_use_time_seconds=240)}; none: +{gain(phone_use_time_seconds=0)}",
+        f"40 rapid accelerations fewer: +{gain(rapid_acceleration_count=10)}; none: +15.0",
+        "1 hard brake fewer: +1.0",
+    ]
+    assert gain(rapid_acceleration_count=10) == 7.5
+
+
+def gain(**changed):
+    """Return by how much the score of Eve's week would be higher with other totals."""
+    totals = {"distance_miles": 100.0, "duration_seconds": 3600}
+    scores = [compute_score({**totals, "events_summary": EVE | more})["fm_score"] for more in ({}, changed)]
+    return round(scores[1] - scores[0], 1)
+
+
+def test_a_driver_sees_no_links_for_those_who_run_or_use_the_service(visit):
+    for driver, count in (("demo-12", 0), (None, 3)):
+        assert visit("demo", driver=driver).page.locator("footer nav a").filter(visible=True).count() == count
 
 
 def test_a_driver_sees_a_sentence_before_the_first_trip_and_after_the_driver_is_gone(visit, live):

@@ -54,6 +54,8 @@ def start_of(visit, period, number=0):
     ("fleet", "view", "text"),
     [
         ("empty", "#/fleet", "No drivers and trips are stored yet."),
+        ("empty", "#/fleet", "driver-analytics import --fleet 'empty' --drivers drivers.ndjson --trips trips.ndjson"),
+        ("changed", "#/fleet?miles=500", "4 drivers drove less than 500 miles. Show all who drove"),
         ("extreme", "#/fleet", "1.798E308 mi"),
         ("extreme", "#/driver/ahead", "The last one is dated "),
         ("odd", "#/driver/idle", "This driver has no trips yet."),
@@ -440,7 +442,7 @@ def test_trips_are_sorted_by_date_score_or_events_and_the_address_keeps_that(vis
 
 def test_on_a_phone_the_score_comes_first_and_then_what_would_raise_it(visit):
     page = (dated := visit("dated", f"#/driver/busy?at={last_week(0, '')[:10]}", width=390)).page
-    assert dated.text(".raises") == "Without hard braking: +20.0 points"
+    assert re.fullmatch(r"[\d,]+ hard brakes fewer: \+10.0; none: \+20.0", dated.text(".raises"))
     tops = [page.locator(part).first.bounding_box()["y"] for part in (".period .grade", ".raises", ".score-chart")]
     assert tops == sorted(tops)
     assert tops[1] < page.viewport_size["height"]
@@ -680,7 +682,7 @@ def test_an_event_outside_its_trip_says_so_and_has_its_date_and_no_speed(visit):
     page = (field := visit("field", "#/trip/outside?event=0")).page
     day = datetime.datetime.fromisoformat(last_week(1))
     assert re.search(
-        rf"{day:%a} {day.day} \w+ {day.year}, 08:00:00\nHard braking\nFor 1 s, at ", field.text("#event-0")
+        rf"{day:%a}, {day.day} \w+ {day.year}, 08:00:00\nHard braking\nFor 1 s, at ", field.text("#event-0")
     )
     endings = [text.split(". ")[-1] for text in page.locator(".events small").all_inner_texts()]
     assert endings == ["Its time is outside the trip.", "Its place is outside the trip."]
@@ -693,7 +695,7 @@ def test_a_trip_over_more_than_a_day_has_dates_where_another_one_begins(visit):
     page = (field := visit("field", "#/trip/long")).page
     start, day = (datetime.datetime.fromisoformat(last_week(number)) for number in (2, 3))
     times = "\n".join(page.locator(".events time").all_inner_texts())
-    assert re.fullmatch(rf"09:00:00\n{day:%a} {day.day} \w+ {day.year}, 04:00:00", times)
+    assert re.fullmatch(rf"09:00:00\n{day:%a}, {day.day} \w+ {day.year}, 04:00:00", times)
     labels = "\n".join(page.locator(".time-labels span").all_inner_texts()[:4])
     other = rf"{day:%a} {day.day} \w+, 04:00"
     assert re.fullmatch(rf"{start:%a} {start.day} \w+, 08:00\n18:00\n{other}\n14:00", labels)
@@ -702,7 +704,7 @@ def test_a_trip_over_more_than_a_day_has_dates_where_another_one_begins(visit):
 
 def test_in_the_hour_that_a_change_of_clocks_repeats_times_have_their_zone(visit):
     page = (denver := visit("denver", "#/trip/repeated")).page
-    assert denver.text("h1") == "Trip on Sun 2 Nov 2025, 01:40 MDT – 01:20 MST America/Denver"
+    assert denver.text("h1") == "Trip on Sun, 2 Nov 2025, 01:40 MDT – 01:20 MST America/Denver"
     assert page.locator(".events time").all_inner_texts() == ["01:45:00 MDT", "01:15:00 MST"]
 
 
@@ -818,7 +820,7 @@ def test_a_replay_moves_along_the_trail_until_pause_or_the_slider_or_another_vie
 
 def test_a_trip_of_year_1_leads_to_its_driver(visit):
     dated = visit("dated")
-    assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
+    assert dated.open("#/trip/year%201").startswith("Trip on Mon, 1 Jan")
     dated.page.locator(".up a").click()
     assert dated.wait("steady") == "steady"
 
@@ -875,3 +877,52 @@ def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_
     expect(denver.page.locator("table.trips")).to_contain_text(f"Fri {start.day} {start:%b}, {time}")
     zone = "import('./explorer/format.js').then(f => [f.today(), f.zone])"
     assert denver.page.evaluate(zone) == [str(datetime.datetime.now(start.tzinfo).date()), "America/Denver"]
+
+
+@pytest.mark.parametrize(
+    ("locale", "title"),
+    [
+        ("en-US", "Sun, Nov 2, 2025, 1:40 AM MDT – 1:20 AM MST"),
+        ("de-DE", "So., 2. Nov. 2025, 01:40 MDT – 01:20 MST"),
+        ("fa-IR", "2025"),
+    ],
+)
+def test_dates_and_times_are_as_the_language_of_the_browser_has_them_in_the_calendar_of_the_data(visit, locale, title):
+    shown = visit("denver", "#/trip/repeated", locale=locale).text("h1").replace("\u202f", " ")
+    assert (title in shown, shown.startswith("Trip on ")) == (True, True)
+
+
+def test_a_trip_that_is_opened_from_a_driver_on_a_phone_starts_at_its_title_with_the_event_chosen(visit):
+    page = (demo := visit("demo", "#/driver/demo-12", width=390)).page
+    page.locator(".reasons .where a").first.evaluate("link => link.click()")
+    demo.wait("Trip on")
+    expect(page.locator(".events [aria-pressed=true]")).to_have_count(1)
+    page.locator(".map .leaflet-marker-icon").first.wait_for()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_the_events_of_a_trip_scroll_to_the_end_of_their_panel(visit):
+    page = visit("named", "#/trip/storm").page
+    panel, events = (page.locator(part).bounding_box() for part in (".trip-events", "ol.events"))
+    gap = panel["y"] + panel["height"] - events["y"] - events["height"]
+    assert (gap < 20, panel["height"] > 600) == (True, True)
+
+
+@pytest.mark.parametrize("view", ["#/fleet", "#/driver/demo-12", "#/trips", "#/events", "#/search/ami", "#/idle"])
+def test_links_in_lists_are_at_least_24_pixels_high(visit, view):
+    page = visit("demo", view, width=390).page
+    links = page.locator("main :is(li, td, th) a")
+    assert links.count() > 0
+    assert links.evaluate_all("links => links.filter((a) => a.getBoundingClientRect().height < 24).length") == 0
+
+
+def test_the_first_tab_stop_skips_to_the_content(visit):
+    page = (demo := visit("demo", "#/driver/demo-12")).page
+    page.reload()
+    demo.wait("Liam")
+    page.evaluate("document.activeElement.blur()")
+    page.locator("#skip").focus()
+    expect(page.locator("#skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_be_focused()
+    assert page.url.endswith("#/driver/demo-12")
