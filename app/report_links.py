@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from itsdangerous import BadData, URLSafeSerializer
 
 from app.config import API, Config
-from schemas.periods import now_ms
+from schemas.periods import LongPeriodName, now_ms
 
 MS_PER_MINUTE = 60_000
 # itsdangerous derives a separate signing key for each salt.
@@ -18,10 +18,14 @@ SECRET_BYTES = 32
 
 
 class ReportLink(NamedTuple):
-    """The content of a link: a file of a fleet's report, the API key that requested it, and its expiry (epoch ms)."""
+    """The content of a link: a file of a fleet's report, the API key that requested it, and its expiry (epoch ms).
+
+    `report_date` and `period` are those of its ReportWindow.
+    """
 
     fleet: str
     report_date: str
+    period: LongPeriodName
     file: str
     key_id: str
     expires_at: int

@@ -66,9 +66,10 @@ class TripDetailPage(_TripPage):
 
 
 class BuiltReport(Schema):
-    """A report that is built, on the seven days before its date."""
+    """A report that is built, on the seven days or the calendar month before its date."""
 
     report_date = Date("Date of the report. Its links: `/report`.", example="2026-03-16")
+    period = Choice("Whether it covers a week or a month.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK)
     start_date = Date("First date that the report covers.", example="2026-03-09")
     end_date = Date("Last date that the report covers.", example="2026-03-15")
     built_at = EpochMs("Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000)
@@ -88,7 +89,7 @@ class RankingPage(_Page):
     """A page of a ranking."""
 
     count = Count("Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1)
-    period = Choice("The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK)
+    period = Choice("The `period` of the request.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK)
     start_date = Date("First date of the week or month.", example="2026-03-09")
     end_date = Date("Last date of the week or month.", example="2026-03-15")
     drivers = Objects(RankedDriver, "The drivers, in order of `rank`.")

@@ -13,6 +13,7 @@ from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDat
 from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
+from schemas.report_window import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
 from schemas.search import split_words
 from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
@@ -307,7 +308,7 @@ class RankingParams(PageParams):
 
     group = GroupParam("Rank only the drivers of this group.")
     period = Choice(
-        "Rank the drivers of a `week` or of a `month`.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK
+        "Rank the drivers of a `week` or of a `month`.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK
     )
     start_date = StartDate(
         "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
@@ -362,14 +363,26 @@ class ReportTime(Text):
 
 
 class ReportParams(Params):
-    """The parameter of a report. The view gets `report_date`, the date of `report_time`."""
+    """The parameters of a report. The view gets its `window`."""
 
     report_time = ReportTime(
-        "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date; the "
-        "time of day has no effect.",
+        "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date, or "
+        "the calendar month before the month of that date; the time of day has no effect.",
         example=lambda today: f"{monday_of(str(today))}T00:00:00",
-        attribute="report_date",
+        attribute="date",
     )
+    period = Choice(
+        "Whether the report covers a `week` or a `month`.",
+        component="WeekOrMonth",
+        choices=LONG_PERIODS,
+        example=WEEK,
+        load_default=WEEK,
+    )
+
+    @post_load
+    def make_window(self, data: dict[str, Any], **kwargs: Any) -> dict[str, ReportWindow]:
+        """Return the window to which the date leads."""
+        return {"window": ReportWindow.of(data["date"], data["period"])}
 
 
 class LinkParams(Params):

@@ -94,11 +94,6 @@ def dates_between(first: str, last: str) -> list[str]:
     return dates_from(first, (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1)
 
 
-def dates_of_report(report_date: str) -> list[str]:
-    """Return the seven dates that the report of a date covers: those before it."""
-    return dates_from(str(datetime.date.fromisoformat(report_date) - datetime.timedelta(DAYS_A_WEEK)), DAYS_A_WEEK)
-
-
 def monday_of(date: str) -> str:
     """Return the Monday of the week that contains a date. It always exists: 0001-01-01 is a Monday."""
     day = datetime.date.fromisoformat(date)

@@ -28,7 +28,7 @@ from schemas.fields import (
     Time,
 )
 from schemas.fleet import CONTRIBUTION, IMPLAUSIBLE_COUNT
-from schemas.periods import PERIODS, PROFILE
+from schemas.periods import LONG_PERIODS, PERIODS, PROFILE
 from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
 from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS
@@ -433,14 +433,16 @@ class StoredFile(Schema):
 
 
 class StoredReport(Schema):
-    """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds.
+    """A document of `reports`: a report on the week or month before `report_date`. `built_at` is epoch milliseconds.
 
-    `units` are those of the page: miles or km. `trips_version` is a version of what the report shows of trips and
-    groups, and absent in a report of an earlier version of the service.
+    `report_date` and `period` are those of a ReportWindow. `units` are those of the page: miles or km. `trips_version`
+    is a version of what the report shows of trips and groups, and absent in a report of an earlier version of the
+    service.
     """
 
     fleet = FleetName()
     report_date = Date()
+    period = Text(validate=OneOf(LONG_PERIODS))
     built_at = Int64()
     drivers = Count()
     csv = Object(StoredFile)

@@ -8,6 +8,8 @@ from typing import Any
 
 from schemas.driver import Driver
 from schemas.introspection import fields_of
+from schemas.periods import MONTH
+from schemas.report_window import ReportWindow
 from schemas.summary import GRADES, SummaryFocusArea
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.reports.content import Figures, Row
@@ -110,24 +112,26 @@ def make_summary(score: float = 92.5, miles: float = 100.0, coach: Sequence[str]
     }
 
 
-def make_figures(*rows: Row, **figures: Any) -> Figures:
-    """Return the figures of a report on these drivers, of the week before 2026-11-16."""
+WEEKLY, MONTHLY = ReportWindow("2026-11-16"), ReportWindow("2026-12-01", MONTH)
+
+
+def make_figures(*rows: Row, window: ReportWindow = WEEKLY, **figures: Any) -> Figures:
+    """Return the figures of a report on these drivers."""
     ranked = sorted((row for row in rows if row.summary), key=lambda row: row.summary["fm_score"])
     usual = Figures(
         fleet="acme",
-        report_date="2026-11-16",
-        dates=[f"2026-11-{day:02}" for day in range(9, 16)],
+        window=window,
         time_zone="UTC",
         built_at=epoch_ms("2026-11-16T06:00"),
         drivers=len(rows),
         drove=len(ranked),
-        days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],
+        parts=[make_summary(60.0 + 5 * n, 100.0 * n) if ranked and n else None for n in range(len(window.parts))],
         scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],
         grades={name: sum(row.summary["fm_grade"] == name for row in ranked) for name in GRADES},
         focus={flag: sum(row.summary["focus_area"][flag] for row in ranked) for flag in SummaryFocusArea().fields},
         best=ranked[::-1][: min(10, -(-len(ranked) // 2))],
         worst=ranked[: min(10, len(ranked) // 2)],
-        first=list(rows[:500]),
+        first=list(rows),
     )
     if ranked:
         usual.total = make_summary(71.3, 2345.6, hard_brake_count=40, phone_use_count=70)

@@ -64,7 +64,7 @@ export async function show({ parameters, fleet, settle, render }) {
     groupChoice(groups, group, link, { interval: period, at: start }),
     total > 0 && [el("p", { class: "lead" }, describe(ranked, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
-        el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
+        el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Reports"),
         el("button", { class: "small", onclick: () => document.querySelector(".over-time")?.scrollIntoView() }, "Over time"),
         fleet.last_trip_received_at
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],

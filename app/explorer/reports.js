@@ -1,4 +1,4 @@
-// The weekly reports that are built. Links to them expire, so each is made when it is followed.
+// The weekly and monthly reports that are built. Links to them expire, so each is made when it is followed.
 
 import { fetchJson } from "./api.js";
 import { csvButton } from "./download.js";
@@ -14,21 +14,21 @@ export async function show({ parameters, settle, render }) {
   const { count, next_page: next, reports } = await fetchJson(["reports"], { limit: LIMIT, page });
   const link = (other) => format.address("reports", undefined, { page: other });
   render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet")), ui.heading("Reports"),
-    el("p", { class: "lead" }, "A report covers seven days. To hand one on, print it or save it as PDF: ",
+    el("p", { class: "lead" }, "A report covers seven days or a month. To hand one on, print it or save it as PDF: ",
       "an address of a report works for minutes only."),
-    reports.length ? el("section", { class: "reports" }, ui.table("", ["Seven days", "Drivers", "Report"], reports.map(row)),
+    reports.length ? el("section", { class: "reports" }, ui.table("", ["Week or month", "Drivers", "Report"], reports.map(row)),
       csvButton("Download CSV of this list", ["reports"], ["reports"], {}, { total: count }))
       : ui.empty(count ? "This page is past the end."
         : "No report is built yet. The operator of this service builds them."),
     ui.pages(page, count, LIMIT, link, next));
 }
 
-function row({ report_date: date, start_date: start, built_at: builtAt, driver_count: drivers, units }) {
-  const id = `report-${date}`;
+function row({ report_date: date, period, start_date: start, built_at: builtAt, driver_count: drivers, units }) {
+  const id = `report-${date}-${period}`;
   const actions = [["Open", "Opened", open], ["Print", "Opened", print], ["CSV", "Saved", save]];
   const buttons = actions.map(([label, done, follow]) => ui.actionButton(label, done, async () =>
-    follow(await fetchJson(["report"], { report_time: `${date}T00:00:00` })), id));
-  return el("tr", {}, el("th", { scope: "row", id }, el("b", {}, format.period("week", start)),
+    follow(await fetchJson(["report"], { report_time: `${date}T00:00:00`, period })), id));
+  return el("tr", {}, el("th", { scope: "row", id }, el("b", {}, format.period(period, start)),
     el("small", {}, `Built ${format.moment(builtAt)} ${format.zone}`)),
   el("td", {}, format.number(drivers), el("small", {}, `in ${units}`)),
   el("td", {}, el("div", { class: "row" }, buttons)));

@@ -13,30 +13,36 @@ from app.store.pagination import PageRequest
 from schemas.fields import MIN_EPOCH_MS
 from schemas.introspection import Fields
 from schemas.mask import make_pruner
-from schemas.periods import dates_of_report, midnight
+from schemas.periods import midnight
+from schemas.report_window import ReportWindow
 from schemas.stored import StoredReport
 
 # GridFS stores a bucket in two collections: NAME.files and NAME.chunks.
 BUCKET = "report_files"
 # The files of a report, as fields of its document.
 FILES = ("csv", "page")
-NEWEST_FIRST = [("report_date", DESCENDING)]
+NEWEST_FIRST = [("report_date", DESCENDING), ("period", DESCENDING)]
 SCHEMA = StoredReport(unknown=EXCLUDE)
 
 
-def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
-    """Return the report (schema StoredReport) of a fleet and date, or None. Index: (fleet, report_date).
+def window_of(report: Document) -> ReportWindow:
+    """Return the window of a report (schema StoredReport)."""
+    return ReportWindow(report["report_date"], report["period"])
+
+
+def get_report(store: Store, fleet: str, window: ReportWindow) -> Document | None:
+    """Return the report (schema StoredReport) of a fleet on a window, or None. Index: (fleet, report_date, period).
 
     Raises InvalidDocument.
     """
-    report = store.reports.find_one({"fleet": fleet, "report_date": report_date})
+    report = store.reports.find_one({"fleet": fleet, **window._asdict()})
     if report is not None and SCHEMA.validate(report):
         raise InvalidDocument(store.reports, report)
     return report
 
 
 def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
-    """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date)."""
+    """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date, period)."""
     page_request, match = PageRequest(page, limit), {"fleet": fleet}
     options: dict[str, Any] = {"sort": NEWEST_FIRST, "skip": page_request.skip, "limit": limit}
     with store.snapshot() as session:
@@ -44,16 +50,16 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         reports = list(store.reports.find(match, {"_id": 0}, session=session, **options))
     records = [
         {
-            "report_date": report["report_date"],
-            "start_date": (days := dates_of_report(report["report_date"]))[0],
-            "end_date": days[-1],
+            **(window := window_of(report))._asdict(),
+            "start_date": window.dates[0],
+            "end_date": window.dates[-1],
             "built_at": report["built_at"],
             "driver_count": report["drivers"],
             "units": report["units"],
         }
         for report in reports
     ]
-    versions = [f"{report['report_date']}:{report['built_at']}" for report in reports]
+    versions = [f"{window_of(report)}:{report['built_at']}" for report in reports]
     prune = make_pruner(fields.get("reports"))
     return page_request.build_result(count, versions, {"reports": prune(records)}, fields)
 

@@ -21,6 +21,7 @@ from schemas.introspection import Fields
 from schemas.page import ReportPage
 from schemas.params import LinkParams, PageParams, ReportParams
 from schemas.report import HEADER, ReportLinks
+from schemas.report_window import ReportWindow
 
 bp = Blueprint("report", __name__)
 
@@ -47,30 +48,32 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     """Get links to the fleet's report of a date.
 
-    A report covers the seven full days before its date. Any `report_time` on that date selects it. Until the report
-    is built, the response is a NotFound with the message `Report not ready yet` and the header `Retry-After`. If the
-    date is in the future, or the trips of the seven days are gone, the message says so. The links need no key and
-    expire after 15 minutes; the operator can set another time.
+    A weekly report covers the seven full days before its date. Any `report_time` on that date selects it. A monthly
+    report covers a calendar month, and any `report_time` in the next month selects it. Until the report is built, the
+    response is a NotFound with the message `Report not ready yet` and the header `Retry-After`. If the week or month is
+    not over, or its trips are gone, the message says so. The links need no key and expire after 15 minutes; the
+    operator can set another time.
     """
-    services, fleet, report_date = get_services(), get_fleet(), params["report_date"]
-    if get_report(services.store, fleet, report_date) is None:
-        raise _make_not_found(fleet, report_date)
+    services, fleet, window = get_services(), get_fleet(), params["window"]
+    if get_report(services.store, fleet, window) is None:
+        raise _make_not_found(fleet, window)
     base_url = get_base_url()
     if not base_url:
         raise ValidationError({"Host": [INVALID_HOST]})
     signer = services.report_link_signer
     expires_at = signer.get_expiry_ms()
-    csv, page = (signer.build_url(base_url, fleet, report_date, file, g.api_key.key_id, expires_at) for file in FILES)
+    csv, page = (signer.build_url(base_url, fleet, *window, file, g.api_key.key_id, expires_at) for file in FILES)
     links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
     return Result("", {name: links[name] for name in fields})
 
 
-def _make_not_found(fleet: str, report_date: str) -> NotFound:
+def _make_not_found(fleet: str, window: ReportWindow) -> NotFound:
     """Return the error for a report that is not built: it says whether it can still be."""
+    report_date, period = window
     if report_date > str(get_request_today()):
         return NotFound(
-            f"There is no report of {report_date} yet: it covers the seven days before that date, and is built once "
-            "they are over."
+            f"There is no report of {report_date} yet: it covers the days of the {period} before that date, and is "
+            "built once they are over."
         )
     if has_only_later_trips(get_services().store, fleet, report_date, get_request_time_zone()):
         return NotFound(
@@ -106,8 +109,9 @@ def get_report_file(params: Mapping[str, Any]) -> Response:
     """
     services, fleet = get_services(), get_fleet()
     link: ReportLink = g.report_link
+    window = ReportWindow(link.report_date, link.period)
     with services.store_breaker.guard():
-        report = get_report(services.store, fleet, link.report_date)
+        report = get_report(services.store, fleet, window)
         if report is None:
             raise NotFound("The report was deleted.")
         file = report[link.file]
@@ -119,7 +123,7 @@ def get_report_file(params: Mapping[str, Any]) -> Response:
         parts = read_file(services.store, file)
         first_part = next(parts)
     media_type, disposition, extension = MEDIA[link.file]
-    name = UNSAFE_IN_NAMES.sub("-", f"{fleet}-report-{link.report_date}").lstrip("-.")
+    name = UNSAFE_IN_NAMES.sub("-", f"{fleet}-report-{window.name}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{extension}"}),

@@ -53,7 +53,7 @@ FILE_INDEXES = {
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
 }
 MANIFEST = "manifest.json"
-FORMAT = 3
+FORMAT = 4
 GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000

@@ -22,7 +22,7 @@ from scripts.command_line.addresses import get_local_url
 from scripts.command_line.private_files import open_private
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
-from scripts.reports.build import current_report_date
+from scripts.reports.build import find_current_windows
 
 
 def prepare_demo(store: Store, config: Config) -> list[str]:
@@ -93,9 +93,13 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
 
 
 def _report_links(store: Store, config: Config, key: str) -> list[str]:
-    links, stored_key, date = ReportLinkSigner(config), get_key(store, key), current_report_date(store, FLEET)
+    links, stored_key = ReportLinkSigner(config), get_key(store, key)
     if stored_key is None:
         return []
     base = config.public_base_url or get_local_url(config.bind)
-    urls = [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
-    return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
+    credential = stored_key.key_id, links.get_expiry_ms()
+    return [
+        f"Last {window.period}'s report as {name}: {links.build_url(base, FLEET, *window, file, *credential)}"
+        for window in find_current_windows(store, FLEET)
+        for name, file in zip(("CSV", "a page"), FILES, strict=True)
+    ]

@@ -15,7 +15,7 @@ from scripts.command_line.output import echo, make_bar
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.materialize.write_sources import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import open_store
-from scripts.reports.build import build_report, current_report_date
+from scripts.reports.build import build_report, find_current_windows
 
 BATCH_TRIPS = 300
 # An older fleet is loaded again as of today: the API serves only the trips of six months.
@@ -35,7 +35,7 @@ def demo() -> None:
 
 
 def load_demo(store: Store) -> None:
-    """Load the demonstration fleet and its report as of now. They replace earlier ones."""
+    """Load the demonstration fleet and its reports as of now. They replace earlier ones."""
     now = datetime.datetime.now(datetime.UTC)
     schema = ImportedTrip()
     trips = [prepare_trip(FLEET, schema.load(trip)) for trip in make_trips(now)]
@@ -48,11 +48,12 @@ def load_demo(store: Store) -> None:
         for batch in batches(trips, BATCH_TRIPS):
             write_trips(store, FLEET, batch)
             bar.update(len(batch))
-    build_report(store, FLEET, current_report_date(store, FLEET))
+    for window in find_current_windows(store, FLEET):
+        build_report(store, FLEET, window)
 
 
 def ensure_demo(store: Store) -> bool:
-    """Load the demonstration fleet and its report if they are missing or old. Returns whether the store has the fleet.
+    """Load the demonstration fleet and its reports if they are missing or old. Returns whether the store has the fleet.
 
     A store with other fleets is left unchanged.
     """
@@ -60,8 +61,9 @@ def ensure_demo(store: Store) -> bool:
         load_demo(store)
     elif store.drivers.find_one({"fleet": FLEET}) is None:
         return False
-    elif get_report(store, FLEET, current_report_date(store, FLEET)) is None:
-        build_report(store, FLEET, current_report_date(store, FLEET))
+    for window in find_current_windows(store, FLEET):
+        if get_report(store, FLEET, window) is None:
+            build_report(store, FLEET, window)
     return True
 
 

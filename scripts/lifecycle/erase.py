@@ -10,6 +10,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Store
 from schemas.periods import PERIODS
+from schemas.report_window import ReportWindow
 from schemas.stored import make_id
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
@@ -62,8 +63,8 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
             return
         confirm(f"{fleet}: {driver_id}: {_describe_found(counts, reports, len(unused))}", yes)
         trips = sum_with_progress(fleet, counts.get("trips", 0), erase_driver(store, fleet, driver_id))
-        for date in reports:
-            build_report(store, fleet, date)
+        for window in reports:
+            build_report(store, fleet, window)
         remove_all_unused_files(store, fleet)
         echo(f"{fleet}: erased the driver {driver_id}: {trips} trips removed, {len(reports)} reports built again")
 
@@ -115,8 +116,8 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     return count
 
 
-def _describe_found(counts: dict[str, int], reports: list[str], unused: int) -> str:
+def _describe_found(counts: dict[str, int], reports: list[ReportWindow], unused: int) -> str:
     parts = [f"{count} documents in {name}" for name, count in counts.items()]
-    parts += [f"the reports of {', '.join(reports)}"] if reports else []
+    parts += [f"the {window}" for window in reports]
     parts += [f"{unused} files of earlier builds of reports"] if unused else []
     return "; ".join(parts)

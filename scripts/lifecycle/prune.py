@@ -6,6 +6,7 @@ import click
 
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
+from app.store.reports import window_of
 from schemas.periods import midnight
 from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, sum_with_progress
@@ -21,23 +22,24 @@ from scripts.reports.build import delete_report
 def prune(before: str, fleet: str | None, dry_run: bool) -> None:
     """Remove the trips that started before a date.
 
-    What is derived from them goes with them: summaries of the dates before, and reports whose seven days are all before
-    the date. Drivers of the driver file stay. The change feed reports no deletions, so clients keep their copies.
+    What is derived from them goes with them: summaries of the dates before, and reports whose dates are all before the
+    date. Drivers of the driver file stay. The change feed reports no deletions, so clients keep their copies.
 
     The command does not ask for confirmation. If it was killed, run it again.
     """
     with open_store() as store:
         for name in select_fleets(store, fleet):
+            # A week and a month end on the date before their report date.
             match = {"fleet": name, "report_date": {"$lte": before}}
-            reports = sorted(report["report_date"] for report in store.reports.find(match))
+            reports = sorted(map(window_of, store.reports.find(match)))
             count = store.trips.count_documents(_match_before(store, name, before), hint="driver_trips")
             if dry_run:
                 echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
                 continue
             with naming_invalid_documents(store, name):
                 trips = sum_with_progress(name, count, prune_trips(store, name, before))
-            for date in reports:
-                delete_report(store, name, date)
+            for window in reports:
+                delete_report(store, name, window)
             echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
 
 

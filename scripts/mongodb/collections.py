@@ -80,7 +80,7 @@ INDEXES = {
         ),
     ],
     "reports": [
-        _index("report", "fleet", "report_date", unique=True),
+        _index("report", "fleet", "report_date", "period", unique=True),
     ],
     # The digest comes without the fleet, because the service learns the fleet from the key.
     "keys": [

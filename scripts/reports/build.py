@@ -1,19 +1,21 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from gridfs.errors import GridFSError
-from pymongo import ASCENDING, DESCENDING
+from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
+from app.store.reports import NEWEST_FIRST, window_of
 from schemas.csv_rows import begin_csv, render_rows
-from schemas.periods import get_today, monday_of
+from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, row
+from schemas.report_window import ReportWindow
 from schemas.score import compute_points_lost
 from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import run_transaction
@@ -29,32 +31,35 @@ from scripts.reports.files import (
 from scripts.reports.page import make_page
 
 
-def current_report_date(store: Store, fleet: str) -> str:
-    """Return the date of the fleet's report on last week, Monday to Sunday: this week's Monday."""
-    return monday_of(str(get_today(get_time_zone(store, fleet))))
+def find_current_windows(
+    store: Store, fleet: str, periods: Iterable[LongPeriodName] = LONG_PERIODS
+) -> list[ReportWindow]:
+    """Return the windows of the fleet's reports on last week, Monday to Sunday, and on last month."""
+    today = str(get_today(get_time_zone(store, fleet)))
+    return [ReportWindow(dates_of_period(period, today)[0], period) for period in periods]
 
 
-def build_report(store: Store, fleet: str, report_date: str, units: str | None = None) -> Document:
+def build_report(store: Store, fleet: str, window: ReportWindow, units: str | None = None) -> Document:
     """Build a report, and return its document (schema StoredReport).
 
     Without `units`, the page has those of the report that it replaces, else of the fleet's report before it, else
     miles. The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built
     again.
     """
-    units = units or _get_units(store, fleet, report_date)
+    units = units or _get_units(store, fleet, window)
     remove_unused_files(store, fleet)
     while True:
         with store.snapshot() as session:
-            collector = FigureCollector(store, session, fleet, report_date)
-            trips_version = get_trips_version(store, session, fleet, report_date)
+            collector = FigureCollector(store, session, fleet, window)
+            trips_version = get_trips_version(store, session, fleet, window)
             erasures = _count_erasures(store, session, fleet)
             with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
-                csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
+                csv_file = write_file(store, fleet, window, "csv", _render_csv(collector, bar))
         page = make_page(collector.figures, UNITS[units])
-        files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [page])}
+        files = {"csv": csv_file, "page": write_file(store, fleet, window, "page", [page])}
         report = {
             "fleet": fleet,
-            "report_date": report_date,
+            **window._asdict(),
             "built_at": collector.figures.built_at,
             "drivers": collector.figures.drivers,
             **files,
@@ -66,16 +71,17 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
         discard_files(store, files.values())
 
 
-def is_current(store: Store, fleet: str, report_date: str) -> bool:
-    """Return whether a fleet has a report of a Monday, and trips, groups and the time zone have not changed since."""
-    report = store.reports.find_one({"fleet": fleet, "report_date": report_date})
-    return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, report_date)
+def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
+    """Return whether a fleet has the report on a calendar week or month, and what it shows has not changed since."""
+    report = store.reports.find_one({"fleet": fleet, **window._asdict()})
+    return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, window)
 
 
-def _get_units(store: Store, fleet: str, report_date: str) -> str:
-    """Return the units of the fleet's last report up to a date."""
-    match = {"fleet": fleet, "report_date": {"$lte": report_date}}
-    report = store.reports.find_one(match, {"_id": 0, "units": 1}, sort=[("report_date", DESCENDING)])
+def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
+    """Return the units of the report that is there, else of the fleet's last one up to its date."""
+    match = {"fleet": fleet, "report_date": {"$lte": window.report_date}}
+    reports = store.reports
+    report = reports.find_one({"fleet": fleet, **window._asdict()}) or reports.find_one(match, sort=NEWEST_FIRST)
     return report["units"] if report else MILES
 
 
@@ -83,7 +89,7 @@ def _publish(store: Store, session: ClientSession, report: Document, erasures: i
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
     if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
-    identity = {name: report[name] for name in ("fleet", "report_date")}
+    identity = {"fleet": report["fleet"], **window_of(report)._asdict()}
     if replaced := store.reports.find_one(identity, session=session):
         mark_replaced(store, session, replaced)
     store.reports.replace_one(identity, report, upsert=True, session=session)
@@ -101,18 +107,18 @@ def _count_drivers(store: Store, session: ClientSession, fleet: str) -> int:
     return int(head["driver_count"]) if head else 0
 
 
-def delete_report(store: Store, fleet: str, report_date: str) -> bool:
+def delete_report(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Delete a report and its files. Returns whether there was such a report."""
-    if store.reports.delete_one({"fleet": fleet, "report_date": report_date}).deleted_count == 0:
+    if store.reports.delete_one({"fleet": fleet, **window._asdict()}).deleted_count == 0:
         return False
-    remove_files(store, fleet, report_date)
+    remove_files(store, fleet, window)
     return True
 
 
-def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[str]:
-    """Return the dates of the fleet's reports that contain a driver. Reads the CSV files."""
+def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[ReportWindow]:
+    """Return the windows of the fleet's reports that contain a driver. Reads the CSV files."""
     reports = store.reports.find({"fleet": fleet}, sort=[("report_date", ASCENDING)])
-    return [report["report_date"] for report in reports if _contains(store, report, driver_id)]
+    return [window_of(report) for report in reports if _contains(store, report, driver_id)]
 
 
 def _contains(store: Store, report: Document, driver_id: str) -> bool:
@@ -130,6 +136,9 @@ def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
     yield begin_csv(HEADER)
     for rows in collector.rows():
-        lines = [row(driver, groups, week, compute_points_lost(week) if week else {}) for driver, week, groups in rows]
+        lines = (
+            row(driver, groups, summary, compute_points_lost(summary) if summary else {})
+            for driver, summary, groups, _ in rows
+        )
         yield render_rows(lines)
         bar.update(len(rows))

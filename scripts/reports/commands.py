@@ -1,64 +1,88 @@
-"""`driver-analytics reports`: build, list and delete the weekly reports that `/api/v1/report` links to."""
+"""`driver-analytics reports`: build, list and delete the weekly and monthly reports that `/api/v1/report` links to."""
 
 import datetime
 
 import click
+from pymongo import ASCENDING
 
 from app.store import Document
 from app.store.fleets import get_time_zone
+from app.store.reports import window_of
 from schemas.params import REPORT_TIME_FORMAT
-from schemas.periods import get_today
+from schemas.periods import LONG_PERIODS, WEEK, LongPeriodName, get_today
 from schemas.report import UNITS
+from schemas.report_window import FIRST_REPORT_DATES, ReportWindow
 from scripts.command_line.options import DATE, FLEET, FLEET_NAME
 from scripts.command_line.output import echo, echo_table
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
-from scripts.reports.build import build_report, current_report_date, delete_report, is_current
+from scripts.reports.build import build_report, delete_report, find_current_windows, is_current
 
-# The earliest date with the week of a report before it, and the week to which the report compares it.
-FIRST_DATE = "0001-01-15"
-COLUMNS = ("DATE", "BUILT", "DRIVERS", "BYTES", "UNITS")
+COLUMNS = ("DATE", "PERIOD", "BUILT", "DRIVERS", "BYTES", "UNITS")
+PERIOD = click.option("--period", type=click.Choice(LONG_PERIODS), help="What the report covers; a week by default.")
 
 
 @click.group()
 def reports() -> None:
-    """Build, list and delete weekly reports.
+    """Build, list and delete weekly and monthly reports.
 
-    A report covers seven days of all drivers of a fleet. It is a CSV file and an HTML page.
+    A report covers seven days, or a calendar month, of all drivers of a fleet. It is a CSV file and an HTML page.
     """
 
 
 @reports.command()
 @click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
-@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven days before this date.")
-@click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that needs it.")
+@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the week or month before this date.")
+@PERIOD
+@click.option(
+    "--due", is_flag=True, help="Build the reports on last week and last month, of every fleet that needs them."
+)
 @click.option("--units", type=click.Choice(list(UNITS)), help="The units of the page.")
-def build(fleet: str | None, report_date: str | None, due: bool, units: str | None) -> None:
-    """Build a report, or with --due last week's report of every fleet that needs it.
+def build(
+    fleet: str | None, report_date: str | None, period: LongPeriodName | None, due: bool, units: str | None
+) -> None:
+    """Build a report, or with --due the reports on last week and last month of every fleet that needs them.
 
-    A fleet needs it if it has none, or if trips in it, groups or the time zone have changed since it was built.
+    The report of a date covers the seven days before it, or with --period month the calendar month before it: the date
+    is then the first of a month. With --due, --period builds the reports of this period alone.
 
-    Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
-    killed, run it again.
+    A fleet needs a report if it has none, or if trips in it, groups, the time zone or what is done with implausible
+    trips have changed since it was built.
+
+    Once the report is complete, it replaces the earlier one of the same fleet, date and period in one step. If the
+    command was killed, run it again.
 
     Without --units, a page has the units of the report that it replaces, else of the fleet's report before it, else
     miles. The CSV file always has miles.
     """
     if due is not (fleet is None) or due is not (report_date is None):
         raise click.UsageError("Give either --fleet ID and --report-date DATE, or only --due.")
-    if report_date and report_date < FIRST_DATE:
-        raise click.UsageError(f"--report-date must be {FIRST_DATE} or later.")
+    given = [_make_window(report_date, period or WEEK)] if report_date else []
     with open_store() as store:
         if fleet and report_date and report_date > str(get_today(get_time_zone(store, fleet))):
             raise click.UsageError(
-                f"The seven days before {report_date} are not over yet. Give a --report-date up to today."
+                f"The days of the {period or WEEK} before {report_date} are not over yet. Give a --report-date up to "
+                "today."
             )
         for name in select_fleets(store, fleet):
-            date = report_date or current_report_date(store, name)
-            if due and is_current(store, name, date):
-                echo(f"{name}: the report of {date} already exists")
-                continue
-            report = build_report(store, name, date, units)
-            echo(f"{name}: built the report of {date}, {report['drivers']} drivers")
+            for window in given or find_current_windows(store, name, [period] if period else LONG_PERIODS):
+                if due and is_current(store, name, window):
+                    echo(f"{name}: the {window} already exists")
+                    continue
+                report = build_report(store, name, window, units)
+                echo(f"{name}: built the {window}, {report['drivers']} drivers")
+
+
+def _make_window(report_date: str, period: LongPeriodName) -> ReportWindow:
+    """Return the window of a report. Raises click.UsageError for a date that no report of this period has."""
+    window = ReportWindow.of(report_date, period)
+    if window.report_date != report_date:
+        raise click.UsageError(
+            f"--report-date of a monthly report is the first of a month: {window.report_date}. It covers the month "
+            "before."
+        )
+    if report_date < FIRST_REPORT_DATES[period]:
+        raise click.UsageError(f"--report-date must be {FIRST_REPORT_DATES[period]} or later.")
+    return window
 
 
 @reports.command("list")
@@ -66,11 +90,13 @@ def build(fleet: str | None, report_date: str | None, due: bool, units: str | No
 def list_(fleet: str) -> None:
     """List the reports of a fleet, oldest first.
 
-    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes,
-    units of the page. A terminal also gets a line with the names of the columns.
+    Columns, separated by tabs: report date, week or month, time of building (UTC), number of drivers, size of the CSV
+    file in bytes, units of the page. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
-        stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
+        stored_reports = list(
+            store.reports.find({"fleet": fleet}).sort({"report_date": ASCENDING, "period": ASCENDING})
+        )
         if not stored_reports:
             echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, map(_make_row, stored_reports))
@@ -80,18 +106,20 @@ def _make_row(report: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC)
     numbers = str(report["drivers"]), str(report["csv"]["bytes"])
-    return report["report_date"], f"{built:{REPORT_TIME_FORMAT}}Z", *numbers, report["units"]
+    return *window_of(report), f"{built:{REPORT_TIME_FORMAT}}Z", *numbers, report["units"]
 
 
 @reports.command()
 @FLEET
 @click.option("--report-date", type=DATE, required=True, help="YYYY-MM-DD: the date of the report.")
-def delete(fleet: str, report_date: str) -> None:
+@PERIOD
+def delete(fleet: str, report_date: str, period: LongPeriodName | None) -> None:
     """Delete a report and its files. Existing links to it then return 404, unless you build it again."""
+    window = _make_window(report_date, period or WEEK)
     with open_store() as store:
-        if not delete_report(store, fleet, report_date):
+        if not delete_report(store, fleet, window):
             raise click.ClickException(
-                f"The fleet {fleet} has no report of {report_date}. To list its reports, run: driver-analytics reports "
+                f"The fleet {fleet} has no {window}. To list its reports, run: driver-analytics reports "
                 f"list --fleet {fleet}"
             )
-    echo(f"{fleet}: deleted the report of {report_date}", err=True)
+    echo(f"{fleet}: deleted the {window}", err=True)

@@ -4,7 +4,6 @@ Drivers are read in chunks, so that the memory needed does not depend on the siz
 """
 
 import dataclasses
-import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,11 +15,13 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
-from app.store.fleets import get_time_zone
-from schemas.fleet import add_whole, make_fleet_summary
+from app.store.fleets import get_time_zone, get_trips_state
+from schemas.fleet import IMPLAUSIBLE_COUNT, add_whole, make_fleet_summary
 from schemas.introspection import fields_of
-from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
-from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
+from schemas.periods import DAY, now_ms
+from schemas.plausibility import COUNTED
+from schemas.report_window import ReportWindow
+from schemas.score import make_driving_summary
 from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members
@@ -28,9 +29,9 @@ from scripts.materialize.periods import driver_totals
 from scripts.materialize.versions import version_of
 
 CHUNK_DRIVERS = 1_000
-# Drivers in each of the two rankings, best and worst, and in the table of all drivers.
+# Drivers in each of the two rankings, worst and best, and in the table of all drivers, which fills most of the page.
 RANKED_DRIVERS = 10
-LISTED_DRIVERS = 500
+LISTED_DRIVERS = 10_000
 SCORE_BINS = 10
 BIN_WIDTH = 100 / SCORE_BINS
 BY_SEGMENT = [("segment", ASCENDING), ("start_date", ASCENDING)]
@@ -39,16 +40,20 @@ Days = dict[str, Document]
 
 
 class Row(NamedTuple):
-    """A Driver, its DrivingSummary, or None if the driver did not drive, and its groups."""
+    """A Driver, its DrivingSummary, or None if the driver did not drive, and its groups.
+
+    `is_doubtful` says whether the summary counts implausible trips.
+    """
 
     driver: Document
     summary: Document | None
     groups: Sequence[str] = ()
+    is_doubtful: bool = False
 
 
 @dataclasses.dataclass
 class Group:
-    """The figures of a group: its drivers, those who drove, and the summaries of the two weeks."""
+    """The figures of a group: its drivers, those who drove, and the summaries of the two windows."""
 
     drivers: int = 0
     drove: int = 0
@@ -58,14 +63,13 @@ class Group:
 
 @dataclasses.dataclass
 class Figures:
-    """The figures of a fleet in the seven days of the report and the seven days before.
+    """The figures of a fleet in the window of the report and the one before.
 
     Each summary has the fields of a DrivingSummary, or is None if nobody drove.
     """
 
     fleet: str
-    report_date: str
-    dates: list[str]
+    window: ReportWindow
     # The name of the time zone of the dates.
     time_zone: str
     # Epoch milliseconds.
@@ -76,8 +80,11 @@ class Figures:
     drove: int = 0
     total: Document | None = None
     before: Document | None = None
-    # One summary per date.
-    days: list[Document | None] = dataclasses.field(default_factory=list)
+    # One summary per part of the window. The integers that they are made of add up to those of the total.
+    parts: list[Document | None] = dataclasses.field(default_factory=list)
+    # What the figures do with implausible trips, and how many there are in the window and in the one before.
+    implausible_policy: str = COUNTED
+    implausible_trips: tuple[int, int] = (0, 0)
     # Numbers of the drivers who are judged: by score (0 to below 10, ..., 90 to 100), by grade, and by focus flag.
     scores: list[int] = dataclasses.field(default_factory=lambda: [0] * SCORE_BINS)
     grades: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(GRADES, 0))
@@ -101,15 +108,13 @@ class Figures:
 class FigureCollector:
     """Reads the rows of a report, and counts drivers on the way. What the fleet adds up to is in `fleet_periods`."""
 
-    def __init__(self, store: Store, session: ClientSession, fleet: str, report_date: str) -> None:
+    def __init__(self, store: Store, session: ClientSession, fleet: str, window: ReportWindow) -> None:
         self._store, self._session, self._fleet = store, session, fleet
-        last = datetime.date.fromisoformat(report_date)
-        # The week before, and the week of the report.
-        self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
+        self._dates, self._dates_before = window.dates, window.dates_before
         # Those of the chunks read who may be among the best and worst.
         self._candidates: list[Row] = []
-        time_zone = get_time_zone(store, fleet, session).key
-        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], time_zone, now_ms())
+        self.figures = Figures(fleet, window, get_time_zone(store, fleet, session).key, now_ms())
+        self.figures.implausible_policy, _ = get_trips_state(store, fleet, session)
 
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""
@@ -118,8 +123,9 @@ class FigureCollector:
             *_, last_id = profiles
             summaries = self._find_summaries([*profiles])
             rows = [
-                Row(orjson.loads(profile["json"]), summaries.get(driver_id), profile.get("groups", ()))
+                Row(orjson.loads(profile["json"]), summary, profile.get("groups", ()), is_doubtful)
                 for driver_id, profile in profiles.items()
+                for summary, is_doubtful in [summaries.get(driver_id, (None, False))]
             ]
             judged = self._count(rows)
             self._rank(judged)
@@ -130,10 +136,15 @@ class FigureCollector:
         drivers = {"fleet": self._fleet, "driver_id": {"$gt": after_id}}
         return find_profiles(self._store, self._session, drivers, "json", "groups", limit=CHUNK_DRIVERS)
 
-    def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
-        pipeline = driver_totals(self._fleet, driver_ids, self.figures.dates)
-        weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
-        return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks if week["totals"]["trip_count"]}
+    def _find_summaries(self, driver_ids: list[str]) -> dict[str, tuple[Document, bool]]:
+        """Return the summary of each driver who drove, and whether it counts implausible trips."""
+        pipeline = driver_totals(self._fleet, driver_ids, self._dates)
+        are_counted = self.figures.implausible_policy == COUNTED
+        return {
+            found["_id"]: (make_driving_summary(found["totals"]), are_counted and found[IMPLAUSIBLE_COUNT] > 0)
+            for found in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
+            if found["totals"]["trip_count"]
+        }
 
     def _count(self, rows: Sequence[Row]) -> list[Row]:
         """Count drivers. Returns those who are judged."""
@@ -148,7 +159,7 @@ class FigureCollector:
             if (summary := row.summary) is None:
                 continue
             figures.drove += 1
-            if summary["distance_miles"] < MIN_DISTANCE_MILES[WEEK]:
+            if summary["distance_miles"] < figures.window.min_distance_miles:
                 continue
             judged.append(row)
             figures.scores[min(int(summary["fm_score"] / BIN_WIDTH), SCORE_BINS - 1)] += 1
@@ -167,22 +178,27 @@ class FigureCollector:
         self._candidates = self.figures.worst + rest[: 2 * RANKED_DRIVERS]
 
     def _summarize_fleet(self) -> None:
-        figures, before, week = self.figures, self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
+        figures, dates, before = self.figures, self._dates, self._dates_before
         days = self._find_days(figures.groups)
         whole = days[make_segment(None)]
-        figures.days = [_summarize([date], whole) for date in week]
-        figures.total, figures.before = _summarize(week, whole), _summarize(before, whole)
+        figures.parts = [_summarize(part, whole) for part in figures.window.parts]
+        figures.total, figures.before = _summarize(dates, whole), _summarize(before, whole)
+        figures.implausible_trips = _add_up(dates, whole)[IMPLAUSIBLE_COUNT], _add_up(before, whole)[IMPLAUSIBLE_COUNT]
         figures.groups = dict(sorted(figures.groups.items()))
         for name, group in figures.groups.items():
             of_group = days[make_segment(name)]
-            group.total, group.before = _summarize(week, of_group), _summarize(before, of_group)
-        if any("parts" in whole.get(date, {}) for date in week):
-            totals = {name: _summarize(week, whole, name) for name in INSURANCE_PERIODS}
+            group.total, group.before = _summarize(dates, of_group), _summarize(before, of_group)
+        if any("parts" in whole.get(date, {}) for date in dates):
+            totals = {name: _summarize(dates, whole, name) for name in INSURANCE_PERIODS}
             figures.insurance_periods = {name: total for name, total in totals.items() if total}
 
     def _find_days(self, groups: Iterable[str]) -> Mapping[str, Days]:
         """Return the days of the whole fleet and of each group, by segment."""
-        match = {"segment": {"$in": _name_segments(groups)}, "period": DAY, "start_date": {"$in": self._dates}}
+        match = {
+            "segment": {"$in": _name_segments(groups)},
+            "period": DAY,
+            "start_date": {"$in": [*self._dates_before, *self._dates]},
+        }
         fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1, "parts": 1}
         days = defaultdict[str, Days](dict)
         for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):
@@ -196,19 +212,18 @@ def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
     return sign * summary["fm_score"], -summary["distance_miles"], row.driver["driver_id"]
 
 
-def get_trips_version(store: Store, session: ClientSession | None, fleet: str, report_date: str) -> str:
-    """Return a version of what a report on a calendar week shows of trips: those of the week, and of the week before.
+def get_trips_version(store: Store, session: ClientSession | None, fleet: str, window: ReportWindow) -> str:
+    """Return a version of what a report on a calendar week or month shows of trips: those of it, and of the one before.
 
     It changes with the time zone and with who is in which group, too, but not with the names and travel dates of
     drivers. Indexes: driver_periods (fleet, period, driver_id, start_date) and (fleet, groups, driver_id),
     fleet_periods (fleet, segment, period, start_date).
     """
-    last = datetime.date.fromisoformat(report_date)
-    week, before = (str(last - datetime.timedelta(days)) for days in (7, 14))
-    match, fields = {"fleet": fleet, "period": WEEK}, {"_id": 0, "driver_id": 1, "segment": 1, "version": 1}
+    start, before = window.dates[0], window.dates_before[0]
+    match, fields = {"fleet": fleet, "period": window.period}, {"_id": 0, "driver_id": 1, "segment": 1, "version": 1}
     groups = find_members(store, session, fleet)
-    drivers = store.driver_periods.find({**match, "start_date": week}, fields, sort=BY_DRIVER, session=session)
-    of_segments = {**match, "segment": {"$in": _name_segments(groups)}, "start_date": {"$in": [week, before]}}
+    drivers = store.driver_periods.find({**match, "start_date": start}, fields, sort=BY_DRIVER, session=session)
+    of_segments = {**match, "segment": {"$in": _name_segments(groups)}, "start_date": {"$in": [start, before]}}
     sums = store.fleet_periods.find(of_segments, fields, sort=BY_SEGMENT, session=session)
     return version_of(get_time_zone(store, fleet, session).key, groups, [*sums], [*drivers])
 
@@ -220,6 +235,12 @@ def _name_segments(groups: Iterable[str]) -> list[str]:
 
 def _summarize(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Document | None:
     """Return the summary of a segment on these dates, or None if nobody drove."""
+    found = _add_up(dates, days, insurance_period)
+    return make_fleet_summary(found) if found["driver_count"] else None
+
+
+def _add_up(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Counter[str]:
+    """Return the sums of a segment on these dates."""
     found = Counter[str]()
     for day in filter(None, map(days.get, dates)):
         # A damaged document has no sums.
@@ -228,4 +249,4 @@ def _summarize(dates: Sequence[str], days: Days, insurance_period: str | None = 
             parts = {part[INSURANCE_PERIOD]: part for part in day.get("parts", ())}
             sums = add_whole(insurance_period, parts.get(insurance_period, {}), sums)
         found.update(sums)
-    return make_fleet_summary(found) if found["driver_count"] else None
+    return found

@@ -1,7 +1,7 @@
 """The files of reports in GridFS (bucket `app.store.reports.BUCKET`).
 
-A file's `_id` is `FLEET <tab> REPORT_DATE <tab> NAME <tab> OBJECT_ID`. It shows to which report a file belongs and
-when it was created, so that incomplete files of a killed command can be found.
+A file's `_id` is `FLEET <tab> REPORT_DATE <tab> PERIOD <tab> NAME <tab> OBJECT_ID`. It shows to which report a file
+belongs and when it was created, so that incomplete files of a killed command can be found.
 """
 
 import csv
@@ -19,6 +19,7 @@ from pymongo.client_session import ClientSession
 from app.store import MAX_DOCUMENT_BYTES, Document, Store
 from app.store.reports import BUCKET, FILES
 from schemas.periods import MS_PER_HOUR, now_ms
+from schemas.report_window import ReportWindow
 
 # When a report is built again, its earlier files are stored for an hour longer: clients may still be reading them.
 RETENTION_MS = MS_PER_HOUR
@@ -26,9 +27,9 @@ RETENTION_MS = MS_PER_HOUR
 SEPARATOR = "\t"
 
 
-def write_file(store: Store, fleet: str, report_date: str, name: str, chunks: Iterable[bytes]) -> Document:
+def write_file(store: Store, fleet: str, window: ReportWindow, name: str, chunks: Iterable[bytes]) -> Document:
     """Write a file. Returns its entry in the report's document (schema StoredFile)."""
-    filename = f"{_prefix(fleet, report_date)}{name}"
+    filename = f"{_prefix(fleet, *window)}{name}"
     file_id, digest, size = f"{filename}{SEPARATOR}{ObjectId()}", hashlib.sha256(), 0
     with GridFSBucket(store.db, BUCKET).open_upload_stream_with_id(file_id, filename) as stream:
         for chunk in chunks:
@@ -58,9 +59,9 @@ def discard_files(store: Store, files: Iterable[Document]) -> None:
     _remove(store, {file["file_id"] for file in files})
 
 
-def remove_files(store: Store, fleet: str, report_date: str) -> None:
+def remove_files(store: Store, fleet: str, window: ReportWindow) -> None:
     """Remove all files of a report."""
-    _remove(store, _find_file_ids(store, _prefix(fleet, report_date)))
+    _remove(store, _find_file_ids(store, _prefix(fleet, *window)))
 
 
 def find_unused_files(store: Store, fleet: str) -> set[str]:

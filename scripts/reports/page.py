@@ -1,4 +1,4 @@
-"""The page of a weekly report: one HTML file without scripts and without requests for other files."""
+"""The page of a report: one HTML file without scripts and without requests for other files."""
 
 import datetime as dt
 import functools
@@ -13,9 +13,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from schemas.fields import CONTROL
-from schemas.periods import MS_PER_SECOND, WEEK, monday_of
+from schemas.periods import MS_PER_SECOND, dates_of_period
 from schemas.report import Units, rate
-from schemas.score import BEHAVIOURS, FOCUS_SHARE, MIN_DISTANCE_MILES, Behaviour, compute_points_lost
+from schemas.report_window import ReportWindow
+from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.command_line.output import is_visible
@@ -60,7 +61,7 @@ def _load_template() -> Template:
     environment.filters |= {
         "number": format_number,
         "hours": format_hours,
-        "day": format_day,
+        "part": format_part,
         "long_day": format_long_day,
         "time": format_time,
         "names": list_names,
@@ -73,10 +74,13 @@ def _load_template() -> Template:
 
 def make_page(figures: Figures, units: Units) -> bytes:
     """Return the page in UTF-8. The same figures always give the same bytes."""
+    window = figures.window
     page = _load_template().render(
         figures=figures,
+        window=window,
+        dates=window.dates,
         units=units,
-        dates=list(zip(figures.dates, figures.days, strict=True)),
+        parts=list(zip(window.parts, figures.parts, strict=True)),
         focus_counts=[
             (FOCUS[flag], count, format_percent(count, figures.judged))
             for flag, count in sorted(figures.focus.items(), key=lambda item: -item[1])
@@ -92,8 +96,8 @@ def make_page(figures: Figures, units: Units) -> bytes:
         insurance_periods={PERIOD_LABELS[name]: total for name, total in figures.insurance_periods.items()},
         format_change=format_change,
         compare_in_words=compare_in_words,
-        week=monday_of(figures.dates[0]),
-        least=f"{round(units.distance(MIN_DISTANCE_MILES[WEEK]), 1):g} {units.name}",
+        start=dates_of_period(window.period, window.dates[0])[0],
+        least=f"{round(units.distance(window.min_distance_miles), 1):g} {units.name}",
     )
     return page.encode()
 
@@ -121,7 +125,7 @@ def format_change(value: float, before: float) -> str:
 
 
 def compare_in_words(value: float, before: float) -> str:
-    """Return how a value compares with that of the week before: 1.2 up on, 1.0 down on, or the same as."""
+    """Return how a value compares with that of the window before: 1.2 up on, 1.0 down on, or the same as."""
     text = format_change(value, before)
     return f"{text[1:]} {'up' if text[0] == '+' else 'down'} on" if text[0] in "+−" else "the same as"
 
@@ -130,6 +134,12 @@ def format_day(date: str) -> str:
     """Return a date such as Mon 9 Nov."""
     parsed = dt.date.fromisoformat(date)
     return f"{parsed:%a} {parsed.day} {parsed:%b}"
+
+
+def format_part(dates: Sequence[str]) -> str:
+    """Return the dates of a part of a week or month, such as Mon 9 Nov, or Mon 9 – Sun 15 Nov."""
+    first, last = format_day(dates[0]), format_day(dates[-1])
+    return first if first == last else f"{first.rpartition(' ')[0]} – {last}"
 
 
 def format_long_day(date: str) -> str:
@@ -195,7 +205,7 @@ def _format_limit(behaviour: Behaviour, share: float, units: Units) -> str:
 def _make_charts(figures: Figures, units: Units) -> dict[str, Chart]:
     return {
         "scores": _chart_scores(figures),
-        "days": _chart_days(figures),
+        "parts": _chart_parts(figures),
         "distances": _chart_distances(figures, units),
         "events": _chart_events(figures, units),
     }
@@ -208,40 +218,44 @@ def _chart_scores(figures: Figures) -> Chart:
     return Chart(_describe_chart("Drivers by score", bins, counts), edges, [_pair(_to_shares(figures.scores), counts)])
 
 
-def _chart_days(figures: Figures) -> Chart:
-    shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.days]
-    texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.days]
-    return _chart_by_day("Score of the fleet", figures.dates, shares, texts)
+def _chart_parts(figures: Figures) -> Chart:
+    shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.parts]
+    texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.parts]
+    return _chart_by_part("Score of the fleet", figures.window, shares, texts)
 
 
 def _chart_distances(figures: Figures, units: Units) -> Chart:
-    distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.days]
+    distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.parts]
     shares = _to_shares([distance or 0 for distance in distances])
     texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
-    return _chart_by_day(f"Distance of the fleet in {units.name}", figures.dates, shares, texts)
+    return _chart_by_part(f"Distance of the fleet in {units.name}", figures.window, shares, texts)
 
 
-def _chart_by_day(title: str, dates: Sequence[str], shares: Sequence[float], texts: Sequence[str]) -> Chart:
-    days = [format_day(date) for date in dates]
-    # Without the month, such as Mon 9.
-    names = [day.rpartition(" ")[0] for day in days]
-    return Chart(_describe_chart(f"{title} by day", days, texts), names, [_pair(shares, texts)])
+def _chart_by_part(title: str, window: ReportWindow, shares: Sequence[float], texts: Sequence[str]) -> Chart:
+    parts = [format_part(part) for part in window.parts]
+    # Short, such as Mon 9, or 9–15.
+    names = [
+        part.rpartition(" ")[0] if len(dates) == 1 else f"{int(dates[0][8:])}–{int(dates[-1][8:])}"
+        for part, dates in zip(parts, window.parts, strict=True)
+    ]
+    return Chart(_describe_chart(f"{title} by {window.part}", parts, texts), names, [_pair(shares, texts)])
 
 
 def _chart_events(figures: Figures, units: Units) -> Chart:
     labels = list(EVENTS.values())
-    weeks = [
-        [units.rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]
-        for week in (figures.total, figures.before)
-        if week
+    rates = [
+        [units.rate(total["events_summary"][count], total["distance_miles"]) for count in EVENTS]
+        for total in (figures.total, figures.before)
+        if total
     ]
-    texts = [[format_number(value, 1) for value in week] for week in weeks]
+    texts = [[format_number(value, 1) for value in values] for values in rates]
+    names = f"this {figures.window.period}", f"the {figures.window.period} before"
     descriptions = [
-        _describe_chart(f"Events per 100 {units.name}, {week_name}", labels, week_texts)
-        for week_name, week_texts in zip(("this week", "the week before"), texts, strict=False)
+        _describe_chart(f"Events per 100 {units.name}, {name}", labels, values)
+        for name, values in zip(names, texts, strict=False)
     ]
-    shares = [_to_shares(week, max(map(max, weeks))) for week in weeks]
-    return Chart(" ".join(descriptions), labels, [_pair(*week) for week in zip(shares, texts, strict=True)])
+    shares = [_to_shares(values, max(map(max, rates))) for values in rates]
+    return Chart(" ".join(descriptions), labels, [_pair(*series) for series in zip(shares, texts, strict=True)])
 
 
 def _pair(shares: Sequence[float], texts: Sequence[str]) -> list[tuple[float, str]]:

@@ -5,6 +5,7 @@ import io
 
 import pytest
 
+from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
 
@@ -41,7 +42,7 @@ def loaded(service, load, store):
         "2026-03-12T08:00", "d3", duration_seconds=0, event_summary=make_event_summary(hard_brake_count=7)
     )
     load(*trips, broken, drivers=[make_driver("d1", alias="=1+1"), make_driver("d2", last_name='O"Neil, x; y\n-z')])
-    build_report(store, "f1", "2026-03-16")
+    build_report(store, "f1", ReportWindow("2026-03-16"))
     return service
 
 

@@ -11,6 +11,7 @@ from limits import parse
 
 from app.errors import FLEET_KEY_REQUIRED
 from app.services import get_services
+from schemas.report_window import ReportWindow
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests import operations
@@ -55,7 +56,7 @@ def fleets(shared_service):
     ]
     load_documents(shared_service.db, *trips, *theirs, drivers=[mine, *others])
     load_documents(shared_service.db, *trips, drivers=[{**mine, "groups": []}], fleet="alone")
-    build_report(shared_service.store, "f1", "2026-03-16")
+    build_report(shared_service.store, "f1", ReportWindow("2026-03-16"))
     return shared_service
 
 

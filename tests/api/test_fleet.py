@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from schemas.fleet import MAX_CONTRIBUTION
+from schemas.report_window import ReportWindow
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.api.test_aggregates import SUMMARY_FIELDS
@@ -161,8 +162,8 @@ def test_wrong_parameters_are_named(service, query, wrong):
 
 def test_reports_are_listed_newest_first(service, load):
     load(make_trip(f"{MONDAY}T08:00"))
-    for date in ("2026-03-15", "2026-03-16"):
-        build_report(service.store, "f1", date)
+    for window in (ReportWindow("2026-03-01", "month"), ReportWindow("2026-03-16")):
+        build_report(service.store, "f1", window)
     page = service.get("/reports", limit=1).json
     assert list(page) == ["count", "limit", "current_page", "next_page", "reports"]
     (report,) = page.pop("reports")
@@ -170,6 +171,7 @@ def test_reports_are_listed_newest_first(service, load):
     built_at = report.pop("built_at")
     assert list(report.items()) == [
         ("report_date", "2026-03-16"),
+        ("period", "week"),
         ("start_date", MONDAY),
         ("end_date", "2026-03-15"),
         ("driver_count", 1),
@@ -177,4 +179,6 @@ def test_reports_are_listed_newest_first(service, load):
     ]
     assert built_at == 1_773_835_200_000
     assert service.get("/report", report_time="2026-03-16T00:00:00").status_code == 200
+    (monthly,) = service.get("/reports", limit=1, page=2).json["reports"]
+    assert [monthly[name] for name in ("period", "start_date", "end_date")] == ["month", "2026-02-01", "2026-02-28"]
     assert service.get("/reports", fleet="f2").json["reports"] == []

@@ -8,6 +8,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from app.config import API
 from app.store import Store
+from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
@@ -87,7 +88,7 @@ def responses(shared_db):
     result = {}
     with time_machine.travel(NOW, tick=False):
         load(shared_db, make_trip(trip_id="t1"))
-        build_report(Store.of(shared_db), "f1", DATE)
+        build_report(Store.of(shared_db), "f1", ReportWindow(DATE))
         for origins in ((), (ORIGIN,)):
             for kind, (_, get, _) in RESPONSES.items():
                 service = Service(shared_db, secret_key="secret", cors_origins=origins, **limits)

@@ -61,7 +61,7 @@ def test_no_log_line_contains_a_key(service, log):
 def test_no_log_line_contains_a_report_link(make_service, log, fleet):
     service = make_service(secret_key="secret")
     links = ReportLinkSigner(get_services(service.app).config)
-    url = links.build_url("http://x", fleet, "2026-03-16", "csv", "key", 2**50)
+    url = links.build_url("http://x", fleet, "2026-03-16", "week", "csv", "key", 2**50)
     service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
     line = log()[-1]
     assert [line[name] for name in ("status", "route", "request_id")] == [

@@ -14,6 +14,7 @@ from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.introspection import example
 from schemas.page import ChangePage, TripDetailPage
+from schemas.report_window import ReportWindow
 from schemas.trip import EventData
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
@@ -174,7 +175,7 @@ def example_fleet(shared_service):
     tracking_id = example(ChangePage())["changes"][0]["tracking_id"]
     trip = {**example(TripDetailPage())["trips"][0], "tracking_id": tracking_id}
     load_documents(shared_service.db, trip, drivers=[{**example(Driver()), "groups": ["North"]}], fleet="demo")
-    build_report(shared_service.store, "demo", "2026-03-16")
+    build_report(shared_service.store, "demo", ReportWindow("2026-03-16"))
     return types.SimpleNamespace(get=functools.partial(shared_service.get, fleet="demo"))
 
 

@@ -11,6 +11,7 @@ from app.config import API
 from app.report_links import ReportLinkSigner
 from app.services import get_services
 from schemas.report import HEADER
+from schemas.report_window import ReportWindow
 from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
 from tests.factories import epoch_ms, make_driver, make_trip
@@ -29,7 +30,7 @@ def service(make_service):
 @pytest.fixture
 def build(store):
     """Build a report of a fleet."""
-    return lambda fleet="f1": build_report(store, fleet, DATE)
+    return lambda fleet="f1": build_report(store, fleet, ReportWindow(DATE))
 
 
 @pytest.fixture
@@ -87,6 +88,24 @@ def test_any_time_of_the_date_and_no_other_leads_to_its_report(service, ready):
     assert rows(service.get(link, fleet=None))[0]["trip_count"] == "1"
     for time in ("2026-03-15T23:59:59", "2026-03-17T00:00:00"):
         assert service.get(f"/report?report_time={time}").json["message"] == "Report not ready yet"
+
+
+def test_any_time_of_the_next_month_leads_to_the_report_on_a_month(service, store, load):
+    load(make_trip("2026-02-10T08:00"))
+    build_report(store, "f1", ReportWindow("2026-03-01", "month"))
+    for time in ("2026-03-01T00:00:00", "2026-03-31T23:59:59"):
+        link = service.get("/report", report_time=time, period="month").json["report_link"].partition(API)[2]
+        response = service.get(link, fleet=None)
+        assert response.headers["Content-Disposition"] == "attachment; filename=f1-report-2026-02.csv"
+        assert rows(response)[0]["trip_count"] == "1"
+    refusals = [service.get("/report", report_time=time).json["message"] for time in ("2026-03-01T00:00:00",)]
+    refusals += [service.get("/report", report_time="2026-04-01T00:00:00", period="month").json["message"]]
+    assert refusals == [
+        "Report not ready yet",
+        "There is no report of 2026-04-01 yet: it covers the days of the month before that date, and is built once "
+        "they are over.",
+    ]
+    assert list(service.errors("/report?report_time=2026-03-01T00:00:00&period=day")) == ["period"]
 
 
 def test_the_public_address_decides_the_host(make_service, ready):
@@ -223,7 +242,7 @@ def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
     for fleet in ("f1", "f2"):
         service.key(fleet)
         key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
-        paths[fleet] = links.build_url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
+        paths[fleet] = links.build_url("", "f1", DATE, "week", "csv", key_id, end).removeprefix(API)
     assert service.get(paths["f1"], fleet=None).status_code == 200
     refused(service, paths["f2"])
 

@@ -4,6 +4,7 @@ import pytest
 
 from app.config import API
 from schemas.introspection import fields_of
+from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_speeding, make_trip
 from tests.operations import MASKED, REPORT, find_endpoints, make_target
@@ -23,7 +24,7 @@ def tainted(db, store, make_service, load):
     # The build of a report writes into the fleets, so their validator holds, and adds up the sums.
     for name in ("fleets", "fleet_periods"):
         db[name].update_many({}, {"$unset": {FIELD: 1, f"sums.{FIELD}": 1}})
-    build_report(store, "f1", DATE)
+    build_report(store, "f1", ReportWindow(DATE))
     put_canaries(db)
     return make_service(secret_key="secret")
 

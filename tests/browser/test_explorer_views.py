@@ -237,7 +237,7 @@ def test_choosing_a_behaviour_orders_the_drivers_by_what_it_costs(visit):
 def test_reports_open_print_and_download_each_through_a_fresh_link_and_lead_to_the_drivers(visit):
     page = (demo := visit("demo")).page
     demo.context.add_init_script("window.print = () => { window.printed = true; }")
-    page.get_by_role("link", name="Weekly reports").click()
+    page.get_by_role("link", name="Reports").click()
     demo.wait("Reports")
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").first.click()
@@ -246,7 +246,7 @@ def test_reports_open_print_and_download_each_through_a_fresh_link_and_lead_to_t
         page.get_by_role("button", name="Print").first.click()
     wait_until(lambda: popup.value.evaluate("window.printed === true"))
     page.get_by_role("button", name="Open").first.click()
-    page.get_by_role("heading", name="Weekly driving report demo").wait_for()
+    page.get_by_role("heading", name="ly driving report demo").wait_for()
     name = page.locator(".ranking a").first.inner_text()
     page.locator(".ranking a").first.click()
     assert demo.wait(re.escape(name)) == name

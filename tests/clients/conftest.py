@@ -9,7 +9,7 @@ import pytest
 
 from app.store import Store
 from scripts.demo.fleet import make_drivers
-from scripts.reports.build import build_report, current_report_date
+from scripts.reports.build import build_report, find_current_windows
 from tests.factories import days_ago, make_event_summary, make_speeding, make_trip
 from tests.service_process import run_service
 from tests.store_contents import issue_key, load
@@ -31,7 +31,8 @@ def live(mongod_uri, tmp_path_factory) -> Iterator[SimpleNamespace]:
         trips = [_make_trip(number) for number in range(TRIPS)]
         round_trips = [_make_round_trip(number) for number in range(1, 7)]
         load(db, *trips, *round_trips, drivers=drivers, fleet="demo")
-        build_report(Store.of(db), "demo", current_report_date(Store.of(db), "demo"))
+        for window in find_current_windows(store := Store.of(db), "demo"):
+            build_report(store, "demo", window)
         yield SimpleNamespace(url=f"http://{process.bind}", db=db, key=issue_key(db, "demo"))
 
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.store.reports import read_file
+from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.clients.test_clients_page import PAGE
 from tests.clients.tools import require, run
@@ -74,7 +75,7 @@ def content(store, load):
     ]
     names = enumerate(FORMULAS + HARMLESS)
     load(*trips, drivers=[make_driver(f"d{number}", alias=name, last_name=name) for number, name in names])
-    report = build_report(store, "f1", "2026-03-16")
+    report = build_report(store, "f1", ReportWindow("2026-03-16"))
     return b"".join(read_file(store, report["csv"]))
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
+from schemas.report_window import ReportWindow
 from scripts.admin import backup
 from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
@@ -51,7 +52,7 @@ def source(mongod_uri):
         set_settings(store, "f2", time_zone="Pacific/Niue")
         for fleet in ("f1", "f2"):
             load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
-        build_report(store, "f1", DATE)
+        build_report(store, "f1", ReportWindow(DATE))
         issue_key(store, "f1")
         store.keys.update_one({}, {"$set": {"revoked_at": 1}})
         issue_driver_keys(store, "f1", ["d1"])
@@ -133,7 +134,7 @@ def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(comma
 def test_a_fleet_that_has_only_reports_is_restored_as_a_fleet(command, empty, tmp_path):
     prepare_collections(Store.of(empty))
     load(empty, make_trip())
-    build_report(Store.of(empty), "f1", DATE)
+    build_report(Store.of(empty), "f1", ReportWindow(DATE))
     for name in ("drivers", "trips"):
         empty[name].delete_many({})
     command("backup", str(tmp_path / "saved"))
@@ -168,7 +169,7 @@ def put_another_format(path):
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
         ("manifest.json", lambda path: path.write_text("{}"), "saved is not a complete backup"),
         ("manifest.json", lambda path: path.write_text("[" * 1_000_000), "saved is not a complete backup"),
-        ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 3."),
+        ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 4."),
     ],
 )
 def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatch, name, change, message):

@@ -8,6 +8,7 @@ import bson
 import pytest
 
 from app.store import Store
+from schemas.report_window import ReportWindow
 from scripts.lifecycle import erase
 from scripts.lifecycle.erase import erase_driver
 from scripts.reports.build import build_report
@@ -156,7 +157,7 @@ def test_a_report_that_was_begun_before_is_built_again_without_the_driver(loaded
         return b"page"
 
     monkeypatch.setattr("scripts.reports.build.make_page", make_page)
-    assert build_report(store, "f1", "2026-03-16")["drivers"] == 1
+    assert build_report(store, "f1", ReportWindow("2026-03-16"))["drivers"] == 1
     assert traces(loaded) == set()
 
 

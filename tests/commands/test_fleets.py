@@ -4,6 +4,7 @@ import bson
 import pytest
 
 from app.store import Store
+from schemas.report_window import ReportWindow
 from scripts.ingest.resume_tokens import ResumeToken, name_cursor, save_resume_token
 from scripts.lifecycle import fleets
 from scripts.reports.build import build_report
@@ -21,7 +22,7 @@ def loaded(mongod, clock):
     """The fleets acme and other, each with a report and a key."""
     for fleet in ("acme", "other"):
         load(mongod, *TRIPS, drivers=[make_driver("idle", groups=["North"])], fleet=fleet)
-        build_report(Store.of(mongod), fleet, REPORT[-1])
+        build_report(Store.of(mongod), fleet, ReportWindow(REPORT[-1]))
         issue_key(mongod, fleet)
         cursor = name_cursor(fleet, "https://api.example.com")
         save_resume_token(Store.of(mongod), cursor, ResumeToken(b"cursor", 1))

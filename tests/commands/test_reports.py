@@ -15,6 +15,7 @@ import time_machine
 from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
+from schemas.report_window import ReportWindow
 from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports import commands
@@ -99,7 +100,7 @@ def used_ids(db):
 
 def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(command, mongod, load):
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
-    assert command("reports", "build", *WORDS).stdout == f"f1: built the report of {DATE}, 8 drivers\n"
+    assert command("reports", "build", *WORDS).stdout == f"f1: built the weekly report of {DATE}, 8 drivers\n"
     result = rows(mongod)
     weeks = {week["driver_id"]: json.loads(week["driving_summary"]) for week in mongod.driver_periods.find(WEEK)}
     assert [row["driver_id"] for row in result] == [*(f"d{n}" for n in range(7)), "idle"]
@@ -248,15 +249,15 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load, cl
         command("reports", "build", "--fleet", "f1", "--report-date", date)
     size = mongod.reports.find_one({"report_date": DATE})["csv"]["bytes"]
     listed = command("reports", "list", "--fleet", "f1").stdout.splitlines()
-    assert listed[1] == f"{DATE}\t2026-03-18T12:00:00Z\t7\t{size}\tmiles"
+    assert listed[1] == f"{DATE}\tweek\t2026-03-18T12:00:00Z\t7\t{size}\tmiles"
     assert command("reports", "delete", *WORDS).exit_code == 0
     assert command("reports", "list", "--fleet", "f1").stdout.splitlines() == listed[:1]
     assert file_ids(mongod) == used_ids(mongod)
     again = command("reports", "delete", *WORDS)
     assert (again.exit_code, again.stderr) == (
         1,
-        f"Error: The fleet f1 has no report of {DATE}. To list its reports, run: driver-analytics reports list --fleet "
-        "f1\n",
+        f"Error: The fleet f1 has no weekly report of {DATE}. To list its reports, run: driver-analytics reports list "
+        "--fleet f1\n",
     )
 
 
@@ -265,12 +266,17 @@ def test_a_list_without_reports_says_so(command):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no reports.\n")
 
 
-def test_last_week_is_due_for_every_fleet_without_its_report(command, load, clock):
+def test_last_week_and_last_month_are_due_for_every_fleet_without_their_reports(command, load, clock):
     for fleet in ("f1", "f2"):
         load(*busy_fleet(), fleet=fleet)
     command("reports", "build", *WORDS)
     message = command("reports", "build", "--due").stdout.splitlines()
-    assert message == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
+    assert message == [
+        f"f1: the weekly report of {DATE} already exists",
+        "f1: built the monthly report of 2026-03-01, 7 drivers",
+        f"f2: built the weekly report of {DATE}, 7 drivers",
+        "f2: built the monthly report of 2026-03-01, 7 drivers",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -292,10 +298,10 @@ def test_a_report_is_due_again_once_its_trips_have_changed(command, mongod, load
     load(*busy_fleet())
     command("reports", "build", *WORDS)
     change(mongod)
-    messages = [command("reports", "build", "--due").stdout for _ in range(2)]
+    messages = [command("reports", "build", "--due", "--period", "week").stdout for _ in range(2)]
     assert [message.split(",")[0] for message in messages] == [
-        f"f1: built the report of {DATE}",
-        f"f1: the report of {DATE} already exists\n",
+        f"f1: built the weekly report of {DATE}",
+        f"f1: the weekly report of {DATE} already exists\n",
     ]
 
 
@@ -305,7 +311,7 @@ def test_a_report_is_not_due_again_for_what_it_does_not_show(command, mongod, lo
     command("reports", "build", *WORDS)
     load({**trip, "tracking_id": "new"}, make_trip("2026-03-16T00:00"), make_trip("2026-03-01T23:00"))
     load(drivers=[make_driver("d3", alias="new")])
-    assert command("reports", "build", "--due").stdout == f"f1: the report of {DATE} already exists\n"
+    assert f"f1: the weekly report of {DATE} already exists\n" in command("reports", "build", "--due").stdout
 
 
 def test_the_report_of_today_can_be_built_and_that_of_tomorrow_cannot(command, load, clock):
@@ -319,7 +325,7 @@ def test_a_report_keeps_the_units_of_the_one_before_it_until_others_are_given(co
     load(*busy_fleet())
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-02")
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-09", "--units", "km")
-    command("reports", "build", "--due")
+    command("reports", "build", "--due", "--period", "week")
     command("reports", "build", *WORDS)
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-17", "--units", "miles")
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-18")
@@ -341,10 +347,10 @@ def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mon
     set_settings(Store.of(mongod), "f1", time_zone=zone)
     load(*busy_fleet())
     clock.move_to(time)
-    assert command("reports", "build", "--due").stdout.startswith(f"f1: built the report of {due}, ")
+    assert command("reports", "build", "--due").stdout.startswith(f"f1: built the weekly report of {due}, ")
     next_week = str(datetime.date.fromisoformat(due) + datetime.timedelta(7))
     result = command("reports", "build", "--fleet", "f1", "--report-date", next_week)
-    assert f"The seven days before {next_week} are not over yet" in result.stderr
+    assert f"The days of the week before {next_week} are not over yet" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -355,7 +361,7 @@ def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mon
             for words in ((), WORDS[:2], WORDS[2:], (*WORDS, "--due"))
         ),
         (("--fleet", "f1", "--report-date", "2026-03-16T00:00:00"), "Must be a date written YYYY-MM-DD."),
-        (("--fleet", "f1", "--report-date", "9999-03-16"), "The seven days before 9999-03-16 are not over yet"),
+        (("--fleet", "f1", "--report-date", "9999-03-16"), "The days of the week before 9999-03-16 are not over yet"),
         (("--fleet", "f1", "--report-date", "0001-01-03"), "must be 0001-01-15 or later."),
         (("--fleet", "nobody", "--report-date", DATE), "Nothing is stored for the fleet nobody."),
     ],
@@ -372,7 +378,9 @@ def collect(mongod):
 
     def collect():
         with (store := Store.of(mongod)).snapshot() as session:
-            rows = itertools.chain.from_iterable((collector := FigureCollector(store, session, "f1", DATE)).rows())
+            rows = itertools.chain.from_iterable(
+                (collector := FigureCollector(store, session, "f1", ReportWindow(DATE))).rows()
+            )
             return list(rows), collector.figures
 
     return collect
@@ -388,7 +396,8 @@ def test_the_figures_of_the_page_are_the_totals_of_the_rows_of_the_days_and_of_t
     assert sum(figures.scores) == len(drove)
     assert figures.focus == {flag: sum(summary["focus_area"][flag] for summary in drove) for flag in figures.focus}
     assert [row.driver for row in figures.first] == [row.driver for row in result]
-    assert [day["trip_count"] for day in figures.days] == [len(between(trips, date, date)) for date in figures.dates]
+    dates = [f"2026-03-{day:02}" for day in range(9, 16)]
+    assert [day["trip_count"] for day in figures.parts] == [len(between(trips, date, date)) for date in dates]
     before = add_up(between(trips, "2026-03-02", "2026-03-08"), "event_summary", "hard_brake_count")
     assert figures.before["events_summary"]["hard_brake_count"] == before
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.store import Store
+from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
 from tests.service_process import run_service
@@ -31,7 +32,7 @@ def live(tmp_path_factory, mongod_uri):
     settings = {**limits, "LOG_LEVEL": "ERROR", "REPORT_LINK_MINUTES": "60"}
     with run_service(mongod_uri, folder, "contract", **settings) as (process, db):
         load(db, *TRIPS, drivers=DRIVERS)
-        build_report(Store.of(db), "f1", REPORT_DATE)
+        build_report(Store.of(db), "f1", ReportWindow(REPORT_DATE))
         key = issue_key(db, "f1")
         link = process.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
         cursor = process.get("/changes?limit=1", key)[1]["cursor"]

@@ -109,7 +109,9 @@ def kind_of(response, has_body):
 def test_no_bytes_cause_an_internal_error_or_a_secret_in_the_log(store, make_service, report):
     limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000000 per minute")
     key, kinds = issue_key(store.uri), Counter()
-    link = ReportLinkSigner(Config(secret_key="resilience")).build_url("", FLEET, str(MONDAY), "csv", "id", 2**50)
+    link = ReportLinkSigner(Config(secret_key="resilience")).build_url(
+        "", FLEET, str(MONDAY), "week", "csv", "id", 2**50
+    )
     secrets = dict(zip(SECRETS, (key, link.rpartition("/")[2]), strict=True))
     with make_service(MONGODB_URI=store.uri, LOG_LEVEL="DEBUG", WEB_CONCURRENCY=str(WORKERS), **limits) as service:
         wait_until(lambda: len(service.children()) == WORKERS)

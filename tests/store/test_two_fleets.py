@@ -17,6 +17,7 @@ from app.store import Store
 from app.store.changes import CursorCheck, find_changes
 from app.store.reports import BUCKET
 from app.store.scope import Scope
+from schemas.report_window import ReportWindow
 from scripts.mongodb.collections import prepare_collections
 from scripts.reports.build import build_report
 from tests import store_contents
@@ -62,7 +63,7 @@ def load(db, fleet):
     ]
     store_contents.load(db, *trips_of(fleet), drivers=drivers, fleet=fleet)
     for report_date in REPORT_DATES[fleet]:
-        build_report(Store.of(db), fleet, report_date)
+        build_report(Store.of(db), fleet, ReportWindow(report_date))
 
 
 def copy(both, alone, scope):
@@ -169,7 +170,7 @@ def make_links(service):
     made = []
     for date, file in itertools.product(REPORT_DATES[THEIRS], ["csv", "page"]):
         links = {
-            (fleet, owner): signer.build_url("", fleet, date, file, key_id, 2**50).rpartition("/")[2]
+            (fleet, owner): signer.build_url("", fleet, date, "week", file, key_id, 2**50).rpartition("/")[2]
             for fleet in (MINE, THEIRS)
             for owner, key_id in key_ids.items()
         }

@@ -10,6 +10,7 @@ from pymongo import MongoClient
 from pymongo.errors import WriteError
 
 from app.store import READ_MODELS, SOURCES, Store
+from schemas.report_window import ReportWindow
 from schemas.stored import make_id
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
@@ -37,7 +38,7 @@ def fill(db):
     load(db, trip, drivers=[make_driver("d1")])
     db.driver_groups.insert_one(make_source({"driver_id": "d1", "groups": ["North"]}))
     issue_key(Store.of(db), "f1")
-    build_report(Store.of(db), "f1", "2026-03-16")
+    build_report(Store.of(db), "f1", ReportWindow("2026-03-16"))
     db.resume_tokens.insert_one({"token": b"", "applied_until": 0})
 
 

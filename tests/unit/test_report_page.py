@@ -1,4 +1,4 @@
-"""The page of a weekly report: its content for any fleet, and that it is harmless."""
+"""The page of a report: its content for any fleet, and that it is harmless."""
 
 import collections
 import functools
@@ -11,7 +11,7 @@ from schemas.report import MILES, UNITS
 from schemas.summary import GRADES
 from scripts.reports.content import Group, Row
 from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
-from tests.factories import make_driver, make_figures, make_summary
+from tests.factories import MONTHLY, make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
 HOSTILE = (
@@ -56,12 +56,16 @@ def drove(driver_id="d1", score=92.5, coach=(), **fields):
     return Row(make_driver(driver_id, **fields), make_summary(score, coach=coach))
 
 
+DOUBTFUL = Row(make_driver("d2"), make_summary(21.0), is_doubtful=True)
 GROUPS = {"North": Group(3, 2, make_summary(81.2, 1000.0), make_summary(79.9)), "Idle": Group(4), "\u200b": Group(1)}
 GROUPS["New"] = Group(1, 1, make_summary(66.0, 5.0))
 STAYED = Row(make_driver("d9", first_name="Noor"), None)
 FLEETS = {
     "some drove": make_figures(drove("d1"), drove("d2", 31.0, ["is_phone_use"]), STAYED),
     "kilometres": make_figures(drove("d1")),
+    "month": make_figures(drove("d1"), STAYED, drove=2, window=MONTHLY),
+    "implausible trips": make_figures(drove("d1"), DOUBTFUL, implausible_trips=(2, 1)),
+    "left out": make_figures(STAYED, implausible_trips=(1, 0), implausible_policy="left_out"),
     "groups": make_figures(drove(), groups=GROUPS),
     "insurance periods": make_figures(drove(), insurance_periods={"2": make_summary(81.2), "none": make_summary(99.9)}),
     "no drivers": make_figures(),
@@ -70,7 +74,7 @@ FLEETS = {
     "more than the page has": make_figures(drove("d1"), STAYED, drivers=12_345),
     "some drove less": make_figures(drove(), drove=3),
     "nobody drove far": make_figures(drove(), drove=1, grades=dict.fromkeys(GRADES, 0), best=[], worst=[]),
-    "no miles": make_figures(drove(), total=make_summary(100.0, 0, hard_brake_count=3), days=[None] * 7),
+    "no miles": make_figures(drove(), total=make_summary(100.0, 0, hard_brake_count=3), parts=[None] * 7),
     "hostile names": make_figures(
         *[drove(text[:128], alias=text) for text in HOSTILE],
         fleet="</style><b>",
@@ -79,7 +83,7 @@ FLEETS = {
     "huge numbers": make_figures(
         Row(make_driver(), make_summary(0.0, 1.7e308, hard_brake_count=2**63 - 1)),
         total=make_summary(0.0, 5e-324, hard_brake_count=2**63 - 1),
-        days=[make_summary(0.0, 1.7e308)] * 7,
+        parts=[make_summary(0.0, 1.7e308)] * 7,
     ),
 }
 
@@ -122,6 +126,16 @@ def test_a_page_can_be_read_by_a_screen_reader(fleet):
         ("some drove", "2 of 3 drivers drove 2,346 miles on 12 trips."),
         ("some drove", "The fleet’s score is 71.3, good: 1.2 up on the week before."),
         ("some drove", "Noor d9"),
+        ("month", "Monthly driving report acme"),
+        ("month", "Sunday 1 November 2026 to Monday 30 November 2026"),
+        ("month", "1.2 up on the month before."),
+        ("month", "1 driver drove less than 40 miles, too little to judge."),
+        ("month", "Of a week that is also in another month, only the days in this month count."),
+        ("month", "Sun 1 Novnobody drove Mon 2 – Sun 8 Nov65.0"),
+        ("implausible trips", "Figures include 2 implausible trips, whose data look wrong. The operator"),
+        ("implausible trips", "Figures of the week before include 1 implausible trip, whose data look wrong."),
+        ("implausible trips", "d221.0data look wrong"),
+        ("left out", "Figures leave out 1 implausible trip, whose data look wrong. Nobody drove in this week."),
         ("kilometres", "Report for Monday 16 November 2026. Distances in km."),
         ("kilometres", "1 of 1 driver drove 3,775 km on 12 trips."),
         ("kilometres", "Events per 100 km2.9"),
@@ -133,7 +147,7 @@ def test_a_page_can_be_read_by_a_screen_reader(fleet):
         ("insurance periods", "Period 2"),
         ("insurance periods", "Without a period"),
         ("no drivers", "This fleet has no drivers."),
-        ("nobody drove", "Nobody drove in these seven days."),
+        ("nobody drove", "Nobody drove in this week."),
         ("nobody drove in the week before", "Nobody drove in the week before."),
         ("nobody drove in the week before", "1 of 1 driver drove"),
         ("some drove less", "2 drivers drove less than 10 miles, too little to judge."),
@@ -153,6 +167,14 @@ def test_the_text_alternatives_of_charts_contain_their_figures():
     assert labels[2].endswith("Sun 15 Nov 600.")
     assert "this week: Phone use 3.0; Overspeeding 0.0; Hard braking 1.7;" in labels[3]
     assert "the week before: Phone use 4.0; Overspeeding 0.0; Hard braking 1.5;" in labels[3]
+
+
+def test_the_chart_of_a_month_has_a_bar_for_each_week():
+    label = Reader(page_of("month")).all("svg")[1]["aria-label"]
+    assert label == (
+        "Score of the fleet by week: Sun 1 Nov nobody drove; Mon 2 – Sun 8 Nov 65.0; Mon 9 – Sun 15 Nov 70.0; "
+        "Mon 16 – Sun 22 Nov 75.0; Mon 23 – Sun 29 Nov 80.0; Mon 30 Nov 85.0."
+    )
 
 
 def test_the_bars_of_charts_are_as_long_as_their_figures():
