@@ -40,7 +40,7 @@ export async function show({ parameters, fleet, settle, render }) {
   const orders = !isOfApi(order) && await loadModule(() => import("./orders.js"));
   const overTime = { start_date: format.oldestStart(period), interval: period, group };
   const [{ count, drivers, ranked = count, text }, { count: total }, { series }, groups, uninsured] = await Promise.all([
-    orders ? orders.fetchList(query, choices) : fetchRanking({ ...query, limit: LIMIT, page }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
+    orders ? orders.fetchList(query, choices, fleet) : fetchRanking({ ...query, limit: LIMIT, page }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
     fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK }), fetchGroups(true), fetchInsurance("none", choices, fleet)]);
   const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
   const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
@@ -65,7 +65,7 @@ export async function show({ parameters, fleet, settle, render }) {
     total > 0 && [el("p", { class: "lead" }, describe(ranked, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
         el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Reports"),
-        el("button", { class: "small", onclick: () => document.querySelector(".over-time")?.scrollIntoView() }, "Over time"),
+        byStart.size > 0 && el("button", { class: "small", onclick: () => document.querySelector(".over-time").scrollIntoView() }, "Over time"),
         fleet.last_trip_received_at
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     controls(choices, link), el("div", { class: "fleet" },

@@ -23,5 +23,5 @@ export async function describe({ period, start, page, group, miles }, drove, lin
       && el("a", { href: link({ start: other }) }, `Look at ${format.period(period, other)}`));
 }
 
-const howToImport = (fleet) => [" Whoever runs this service imports them:", el("br", {}), el("code", {},
+const howToImport = (fleet) => [" Whoever runs this service imports drivers and trips:", el("br", {}), el("code", {},
   `driver-analytics import --fleet '${fleet.replaceAll("'", "'\\''")}' --drivers drivers.ndjson --trips trips.ndjson`)];

@@ -318,10 +318,10 @@ def _of_two_weeks():
     weeks = {"ann": (18.5, 20), "bob": (20, 10), "cat": (0, 20), "dan": (0, 20)}
     for (driver_id, weekly), (number, days) in itertools.product(weeks.items(), enumerate((-5, 2))):
         miles = 5.0 if (driver_id, number) == ("dan", 0) else 200.0
+        totals = {"distance_miles": miles, "duration_seconds": 14_400, "trip_id": f"{driver_id} {number}"}
+        end = epoch_ms(last_week(days)) + 14_400_000
         summary = make_event_summary(hard_brake_count=int(weekly[number] * miles / 100))
-        yield make_trip(
-            last_week(days), driver_id, trip_id=f"{driver_id} {number}", distance_miles=miles, event_summary=summary
-        )
+        yield make_trip(last_week(days), driver_id, trip_end_time=end, event_summary=summary, **totals)
     yield make_trip(last_week(-90), "eve", distance_miles=100.0, duration_seconds=3600, event_summary=EVE)
 
 

@@ -65,6 +65,11 @@ def test_who_changed_most_since_the_week_before_in_which_they_drove_far_enough_c
     assert names(changed) == drivers
 
 
+@pytest.mark.parametrize(("order", "did"), [("worsened", "worse"), ("improved", "better")])
+def test_a_driver_whose_data_look_wrong_has_not_changed(visit, order, did):
+    assert visit("devices", f"#/fleet?order={order}").text(".fleet").startswith(f"0 of 20 drivers drove {did} than")
+
+
 def test_of_10000_drivers_500_are_compared_and_the_page_says_which(visit):
     many = visit("many")
 
