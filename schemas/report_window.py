@@ -2,15 +2,22 @@
 
 import datetime
 import itertools
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from schemas.periods import DAY, DAYS_A_WEEK, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_from
+from schemas.periods import (
+    DAY,
+    DAYS_A_WEEK,
+    FIRST_AND_LAST_DATE,
+    MONTH,
+    WEEK,
+    LongPeriodName,
+    dates_from,
+    first_of_month,
+)
 from schemas.score import MIN_DISTANCE_MILES
 
 # The earliest report dates with a window before them, and one before that, to which the report compares it.
 FIRST_REPORT_DATES = {WEEK: "0001-01-15", MONTH: "0001-03-01"}
-# What a chart of each window has a bar for.
-PARTS: Final = {WEEK: DAY, MONTH: WEEK}
 
 
 class ReportWindow(NamedTuple):
@@ -25,8 +32,7 @@ class ReportWindow(NamedTuple):
     @classmethod
     def of(cls, date: str, period: LongPeriodName) -> "ReportWindow":
         """Return the window to which a date leads: that of a month is the same for all dates of the next month."""
-        first, _ = FIRST_AND_LAST_DATE[period]
-        return cls(first(date) if period == MONTH else date, period)
+        return cls(first_of_month(date) if period == MONTH else date, period)
 
     def __str__(self) -> str:
         """Return what the report is called: the weekly report of 2026-03-16."""
@@ -40,30 +46,26 @@ class ReportWindow(NamedTuple):
     @property
     def dates(self) -> list[str]:
         """The dates that the report covers."""
-        return self._find_dates_before(self.report_date)
+        end = datetime.date.fromisoformat(self.report_date)
+        count = (end - datetime.timedelta(1)).day if self.period == MONTH else DAYS_A_WEEK
+        return dates_from(str(end - datetime.timedelta(count)), count)
 
     @property
     def dates_before(self) -> list[str]:
         """The dates of the window before, to which the report compares it."""
-        return self._find_dates_before(self.dates[0])
+        return ReportWindow(self.dates[0], self.period).dates
 
     @property
     def part(self) -> str:
-        """What the parts are: day or week."""
-        return PARTS[self.period]
+        """What a chart has a bar for: day or week."""
+        return WEEK if self.period == MONTH else DAY
 
     @property
     def parts(self) -> list[list[str]]:
         """The dates of each part, together all dates. The first and last week of a month may be cut."""
-        first, _ = FIRST_AND_LAST_DATE[self.part]
-        return [list(dates) for _, dates in itertools.groupby(self.dates, first)]
+        return [list(dates) for _, dates in itertools.groupby(self.dates, FIRST_AND_LAST_DATE[self.part][0])]
 
     @property
     def min_distance_miles(self) -> int:
         """How many miles a driver has to have driven to be judged."""
         return MIN_DISTANCE_MILES[self.period]
-
-    def _find_dates_before(self, date: str) -> list[str]:
-        end = datetime.date.fromisoformat(date)
-        count = (end - datetime.timedelta(1)).day if self.period == MONTH else DAYS_A_WEEK
-        return dates_from(str(end - datetime.timedelta(count)), count)

@@ -56,7 +56,7 @@ def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     """
     services, fleet, window = get_services(), get_fleet(), params["window"]
     if get_report(services.store, fleet, window) is None:
-        raise _make_not_found(fleet, window)
+        raise _make_not_found(fleet, *window)
     base_url = get_base_url()
     if not base_url:
         raise ValidationError({"Host": [INVALID_HOST]})
@@ -67,9 +67,8 @@ def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     return Result("", {name: links[name] for name in fields})
 
 
-def _make_not_found(fleet: str, window: ReportWindow) -> NotFound:
+def _make_not_found(fleet: str, report_date: str, period: str) -> NotFound:
     """Return the error for a report that is not built: it says whether it can still be."""
-    report_date, period = window
     if report_date > str(get_request_today()):
         return NotFound(
             f"There is no report of {report_date} yet: it covers the days of the {period} before that date, and is "

@@ -1,6 +1,6 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,12 +31,10 @@ from scripts.reports.files import (
 from scripts.reports.page import make_page
 
 
-def find_current_windows(
-    store: Store, fleet: str, periods: Iterable[LongPeriodName] = LONG_PERIODS
-) -> list[ReportWindow]:
-    """Return the windows of the fleet's reports on last week, Monday to Sunday, and on last month."""
+def find_current_windows(store: Store, fleet: str, period: LongPeriodName | None = None) -> list[ReportWindow]:
+    """Return the windows of the fleet's reports on last week, Monday to Sunday, and on last month, or on one of them."""
     today = str(get_today(get_time_zone(store, fleet)))
-    return [ReportWindow(dates_of_period(period, today)[0], period) for period in periods]
+    return [ReportWindow(dates_of_period(each, today)[0], each) for each in ([period] if period else LONG_PERIODS)]
 
 
 def build_report(store: Store, fleet: str, window: ReportWindow, units: str | None = None) -> Document:
@@ -79,9 +77,9 @@ def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
 
 def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
     """Return the units of the report that is there, else of the fleet's last one up to its date."""
+    identity = {"fleet": fleet, **window._asdict()}
     match = {"fleet": fleet, "report_date": {"$lte": window.report_date}}
-    reports = store.reports
-    report = reports.find_one({"fleet": fleet, **window._asdict()}) or reports.find_one(match, sort=NEWEST_FIRST)
+    report = store.reports.find_one(identity) or store.reports.find_one(match, sort=NEWEST_FIRST)
     return report["units"] if report else MILES
 
 
@@ -136,9 +134,6 @@ def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
     yield begin_csv(HEADER)
     for rows in collector.rows():
-        lines = (
-            row(driver, groups, summary, compute_points_lost(summary) if summary else {})
-            for driver, summary, groups, _ in rows
-        )
+        lines = [row(r.driver, r.groups, r.summary, compute_points_lost(r.summary) if r.summary else {}) for r in rows]
         yield render_rows(lines)
         bar.update(len(rows))

@@ -3,7 +3,6 @@
 import datetime
 
 import click
-from pymongo import ASCENDING
 
 from app.store import Document
 from app.store.fleets import get_time_zone
@@ -33,9 +32,7 @@ def reports() -> None:
 @click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the week or month before this date.")
 @PERIOD
-@click.option(
-    "--due", is_flag=True, help="Build the reports on last week and last month, of every fleet that needs them."
-)
+@click.option("--due", is_flag=True, help="Build the reports on last week and month of every fleet that needs them.")
 @click.option("--units", type=click.Choice(list(UNITS)), help="The units of the page.")
 def build(
     fleet: str | None, report_date: str | None, period: LongPeriodName | None, due: bool, units: str | None
@@ -59,12 +56,9 @@ def build(
     given = [_make_window(report_date, period or WEEK)] if report_date else []
     with open_store() as store:
         if fleet and report_date and report_date > str(get_today(get_time_zone(store, fleet))):
-            raise click.UsageError(
-                f"The days of the {period or WEEK} before {report_date} are not over yet. Give a --report-date up to "
-                "today."
-            )
+            raise click.UsageError(f"The days before {report_date} are not over yet. Give a --report-date up to today.")
         for name in select_fleets(store, fleet):
-            for window in given or find_current_windows(store, name, [period] if period else LONG_PERIODS):
+            for window in given or find_current_windows(store, name, period):
                 if due and is_current(store, name, window):
                     echo(f"{name}: the {window} already exists")
                     continue
@@ -76,10 +70,7 @@ def _make_window(report_date: str, period: LongPeriodName) -> ReportWindow:
     """Return the window of a report. Raises click.UsageError for a date that no report of this period has."""
     window = ReportWindow.of(report_date, period)
     if window.report_date != report_date:
-        raise click.UsageError(
-            f"--report-date of a monthly report is the first of a month: {window.report_date}. It covers the month "
-            "before."
-        )
+        raise click.UsageError(f"--report-date of a monthly report is the first of a month: {window.report_date}.")
     if report_date < FIRST_REPORT_DATES[period]:
         raise click.UsageError(f"--report-date must be {FIRST_REPORT_DATES[period]} or later.")
     return window
@@ -94,9 +85,7 @@ def list_(fleet: str) -> None:
     file in bytes, units of the page. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
-        stored_reports = list(
-            store.reports.find({"fleet": fleet}).sort({"report_date": ASCENDING, "period": ASCENDING})
-        )
+        stored_reports = sorted(store.reports.find({"fleet": fleet}), key=window_of)
         if not stored_reports:
             echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, map(_make_row, stored_reports))

@@ -47,8 +47,8 @@ class Row(NamedTuple):
 
     driver: Document
     summary: Document | None
-    groups: Sequence[str] = ()
     is_doubtful: bool = False
+    groups: Sequence[str] = ()
 
 
 @dataclasses.dataclass
@@ -123,7 +123,7 @@ class FigureCollector:
             *_, last_id = profiles
             summaries = self._find_summaries([*profiles])
             rows = [
-                Row(orjson.loads(profile["json"]), summary, profile.get("groups", ()), is_doubtful)
+                Row(orjson.loads(profile["json"]), summary, is_doubtful, profile.get("groups", ()))
                 for driver_id, profile in profiles.items()
                 for summary, is_doubtful in [summaries.get(driver_id, (None, False))]
             ]
@@ -194,11 +194,8 @@ class FigureCollector:
 
     def _find_days(self, groups: Iterable[str]) -> Mapping[str, Days]:
         """Return the days of the whole fleet and of each group, by segment."""
-        match = {
-            "segment": {"$in": _name_segments(groups)},
-            "period": DAY,
-            "start_date": {"$in": [*self._dates_before, *self._dates]},
-        }
+        dates = [*self._dates_before, *self._dates]
+        match = {"segment": {"$in": _name_segments(groups)}, "period": DAY, "start_date": {"$in": dates}}
         fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1, "parts": 1}
         days = defaultdict[str, Days](dict)
         for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):

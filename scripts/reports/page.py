@@ -74,13 +74,11 @@ def _load_template() -> Template:
 
 def make_page(figures: Figures, units: Units) -> bytes:
     """Return the page in UTF-8. The same figures always give the same bytes."""
-    window = figures.window
     page = _load_template().render(
         figures=figures,
-        window=window,
-        dates=window.dates,
+        window=figures.window,
         units=units,
-        parts=list(zip(window.parts, figures.parts, strict=True)),
+        parts=list(zip(figures.window.parts, figures.parts, strict=True)),
         focus_counts=[
             (FOCUS[flag], count, format_percent(count, figures.judged))
             for flag, count in sorted(figures.focus.items(), key=lambda item: -item[1])
@@ -96,8 +94,8 @@ def make_page(figures: Figures, units: Units) -> bytes:
         insurance_periods={PERIOD_LABELS[name]: total for name, total in figures.insurance_periods.items()},
         format_change=format_change,
         compare_in_words=compare_in_words,
-        start=dates_of_period(window.period, window.dates[0])[0],
-        least=f"{round(units.distance(window.min_distance_miles), 1):g} {units.name}",
+        start=dates_of_period(figures.window.period, figures.window.dates[0])[0],
+        least=f"{round(units.distance(figures.window.min_distance_miles), 1):g} {units.name}",
     )
     return page.encode()
 

@@ -162,7 +162,7 @@ def test_a_month_is_due_from_its_end_on_in_the_time_zone_of_the_fleet(command, m
     ("date", "message"),
     [
         ("2026-02-28", "--report-date of a monthly report is the first of a month: 2026-02-01."),
-        ("2026-04-01", "The days of the month before 2026-04-01 are not over yet."),
+        ("2026-04-01", "The days before 2026-04-01 are not over yet."),
         ("0001-02-01", "--report-date must be 0001-03-01 or later."),
     ],
 )

@@ -350,7 +350,7 @@ def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mon
     assert command("reports", "build", "--due").stdout.startswith(f"f1: built the weekly report of {due}, ")
     next_week = str(datetime.date.fromisoformat(due) + datetime.timedelta(7))
     result = command("reports", "build", "--fleet", "f1", "--report-date", next_week)
-    assert f"The days of the week before {next_week} are not over yet" in result.stderr
+    assert f"The days before {next_week} are not over yet" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mon
             for words in ((), WORDS[:2], WORDS[2:], (*WORDS, "--due"))
         ),
         (("--fleet", "f1", "--report-date", "2026-03-16T00:00:00"), "Must be a date written YYYY-MM-DD."),
-        (("--fleet", "f1", "--report-date", "9999-03-16"), "The days of the week before 9999-03-16 are not over yet"),
+        (("--fleet", "f1", "--report-date", "9999-03-16"), "The days before 9999-03-16 are not over yet"),
         (("--fleet", "f1", "--report-date", "0001-01-03"), "must be 0001-01-15 or later."),
         (("--fleet", "nobody", "--report-date", DATE), "Nothing is stored for the fleet nobody."),
     ],
