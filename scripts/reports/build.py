@@ -32,7 +32,7 @@ from scripts.reports.page import make_page
 
 
 def find_current_windows(store: Store, fleet: str, period: LongPeriodName | None = None) -> list[ReportWindow]:
-    """Return the windows of the fleet's reports on last week, Monday to Sunday, and on last month, or on one of them."""
+    """Return the windows of the reports on last week, Monday to Sunday, and on last month, or on one of them."""
     today = str(get_today(get_time_zone(store, fleet)))
     return [ReportWindow(dates_of_period(each, today)[0], each) for each in ([period] if period else LONG_PERIODS)]
 
