@@ -3,9 +3,13 @@
 import * as format from "./format.js";
 
 const STORAGE_NAME = "driver-analytics-key";
+const LINK_NAME = "driver-analytics-key-is-of-link";
+// Tabs of the same browser, and how long one waits for the key of another.
+const tabs = new BroadcastChannel(STORAGE_NAME), OFFER_MS = 150;
 const RETRY_SECONDS = 5;
 const SCOPE_MASK = "{fleet,driver_id,time_zone,implausible_trips,last_trip_received_at}";
-const TRIPS_PER_PAGE = 100;
+// As many rows as a page of most lists has.
+export const MAX_LIMIT = 100;
 // As many drivers as a window takes.
 const MAX_NAMED = 20;
 const NAMES_MASK = "{data{driver_info{driver_id,first_name,last_name,alias}}}";
@@ -35,17 +39,43 @@ const STORAGES = [sessionStorage, localStorage];
 const holder = () => STORAGES.find((storage) => storage.getItem(STORAGE_NAME));
 
 export const getKey = () => holder()?.getItem(STORAGE_NAME);
-/** Uses a key in this tab. Unless it is kept, a key of this device stays for other tabs. */
-export function setKey(key, isKept) {
-  sessionStorage.removeItem(STORAGE_NAME);
+const isOfLink = () => sessionStorage.getItem(LINK_NAME) !== null;
+/**
+ * Uses a key in this tab. Unless it is kept, a key of this device stays for other tabs. If it is of a link, which anybody
+ * may send, no tab gets it but those that are opened from this one.
+ */
+export function setKey(key, { isKept, isLink } = {}) {
+  for (const name of [STORAGE_NAME, LINK_NAME]) sessionStorage.removeItem(name);
   (isKept ? localStorage : sessionStorage).setItem(STORAGE_NAME, key.trim());
+  if (isLink) sessionStorage.setItem(LINK_NAME, "true");
   scope = undefined;
 }
-/** Forgets the key in use. */
-export function forgetKey() {
-  holder()?.removeItem(STORAGE_NAME);
+/** Forgets a key, in all tabs that have it. */
+export function forgetKey(key = getKey()) {
+  for (const storage of STORAGES.filter((each) => each.getItem(STORAGE_NAME) === key)) storage.removeItem(STORAGE_NAME);
+  if (!sessionStorage.getItem(STORAGE_NAME)) sessionStorage.removeItem(LINK_NAME);
   scope = undefined;
+  tabs.postMessage({ forgotten: key });
 }
+/** Uses the key of another tab, if this one has none: of the one in view, from which it was opened, or else of any. */
+export async function askTabs() {
+  if (getKey()) return;
+  const offers = [], signal = AbortSignal.timeout(OFFER_MS);
+  await new Promise((done) => {
+    signal.addEventListener("abort", done);
+    tabs.addEventListener("message", ({ data: { offer } }) => offer && offers.push(offer) && offer.isVisible && done(), { signal });
+    tabs.postMessage({ isWanted: true });
+  });
+  const offer = offers.find(({ isVisible }) => isVisible) ?? offers[0];
+  if (offer && !getKey()) setKey(offer.key, offer);
+}
+tabs.addEventListener("message", ({ data: { isWanted, forgotten } }) => {
+  const key = sessionStorage.getItem(STORAGE_NAME), isLink = isOfLink(), isVisible = document.visibilityState === "visible";
+  if (isWanted && key && (isVisible || !isLink)) tabs.postMessage({ offer: { key, isLink, isVisible } });
+  if (!forgotten || getKey() !== forgotten) return;
+  forgetKey(forgotten);
+  dispatchEvent(new Event("hashchange"));
+});
 addEventListener("storage", ({ key }) => {
   if (key !== STORAGE_NAME) return;
   // Another tab forgot or replaced the key of this device.
@@ -55,6 +85,9 @@ addEventListener("storage", ({ key }) => {
 
 /** Whether the key is of one driver, as far as `learnScope` knows it. */
 export const isOfDriver = () => typeof scope?.driver_id === "string";
+
+/** The name of the fleet that the key opens, as far as `learnScope` knows it. */
+export const fleetName = () => scope?.fleet;
 
 /** Learns once, or again, whose the key is, and returns what the API says of the fleet. */
 export async function learnScope(isAgain) {
@@ -112,7 +145,7 @@ export async function fetchJson(...request) {
 
 /** Yields the pages of a driver's trips from a date on, oldest first, with these fields. */
 export async function* fetchTripPages(id, date, fields) {
-  const query = { start_date: date, limit: TRIPS_PER_PAGE }, mask = `{next_page,trips{${fields}}}`;
+  const query = { start_date: date, limit: MAX_LIMIT }, mask = `{next_page,trips{${fields}}}`;
   for (let page = 1; page;) {
     const { trips, next_page: next } = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask });
     yield trips;

@@ -1,7 +1,6 @@
 // A driver beside another one, or a group of drivers beside another one, or either beside the fleet: the scores over time, and the points lost in a day, week or month.
 
 import { fetchJson } from "./api.js";
-import { csvButton, filePeriod } from "./download.js";
 import * as format from "./format.js";
 import { fetchGroups, groupBox, groupName, readGroup } from "./groups.js";
 import { fetchImplausible, withDoubt } from "./implausible.js";
@@ -17,10 +16,9 @@ const NO_TRIPS = "no trips";
 const SIDES = ["first", "second"];
 
 export async function show({ id, parameters, fleet, settle, render }) {
-  const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
+  const interval = readInterval(parameters);
   const group = id ? undefined : readGroup(parameters), find = group ? undefined : parameters.find;
   const other = parameters.with === (group ?? id) ? undefined : parameters.with || undefined;
-  settle({ interval, at: chosen, group, with: other, find });
   const ofFleet = (name) => fetchFleetScores(interval, fleet, name);
   const [first, second, found, groups] = await Promise.all([group ? ofFleet(group) : fetchScores(id, interval),
     group || !other ? ofFleet(other) : fetchScores(other, interval), find && fetchFound(find), group && fetchGroups()]);
@@ -32,7 +30,9 @@ export async function show({ id, parameters, fleet, settle, render }) {
   });
   const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
   const isOfBoth = (start) => sides.every(({ byStart }) => byStart.has(start));
-  const at = chosen ?? starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
+  const newest = starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
+  const at = format.nearestStart(interval, parameters.at, format.today()) ?? newest, isNewest = at === newest;
+  const settled = settle({ interval, group, with: other, find }, format.stay("at", interval, at, " with trips"));
   const drivers = [first, second].filter(({ driver }) => driver);
   const ids = drivers.map(({ driver }) => driver.driver_id);
   const { trips } = group ? {} : await fetchImplausible(at, format.shift(interval, at, 1), ids);
@@ -41,15 +41,15 @@ export async function show({ id, parameters, fleet, settle, render }) {
     byStart.set(at, withDoubt(byStart.get(at), interval, at, own, fleet));
   }
   const link = (changed) => format.address("compare", id || undefined,
-    { interval, at: chosen, group, with: other, ...changed });
+    { interval, at: settled.at, group, with: other, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0], isThere);
   const soFar = format.shift(interval, at, 1) > format.today() && el("small", {}, " so far");
   const period = interval === "month" ? "month" : "week", inFleet = { group, period, start: format.nearestStart(period, at) };
-  const up = group ? format.address("fleet", undefined, inFleet) : format.address("driver", id, { interval, at: chosen });
+  const up = group ? format.address("fleet", undefined, inFleet) : format.address("driver", id, { interval, at });
   render(el("div", { class: "up" }, el("span", {}, group ? "Group " : "Driver ", el("a", { href: up }, sides[0].write()))),
     ui.heading(sides[0].write(), " and ", other ? sides[1].write() : "the fleet"),
     group && groupsChooser(groups, group, other, link),
-    el("section", {}, controls("Scores over time", interval, page, link, chosen),
+    el("section", {}, controls("Scores over time", interval, page, link, !isNewest && at),
       ui.legend(sides.map(({ write }, side) => [SIDES[side], write()])),
       chart(interval, page.starts, sides, at, link)),
     el("section", {}, el("h2", {}, format.period(interval, at), soFar), table(sides, at), buttons(ids, sides, interval, at)),
@@ -110,9 +110,9 @@ function buttons(ids, sides, interval, at) {
   const dates = { start_date: at, end_date: format.earlier(format.shift("day", format.shift(interval, at, 1), -1), format.today()) };
   // This list has no pages.
   const overTime = { start_date: format.oldestStart(interval), interval, limit: undefined };
-  return [ids.length > 0 && csvButton(`Download CSV of ${ids.length > 1 ? "both drivers" : "the driver"}`,
-    ["comparison", filePeriod(interval, at), ...ids], ["driver-aggregate", "window"], { ...dates, driver_id: ids }),
-  sides.filter(({ isDriver }) => !isDriver).map(({ group, text }) => csvButton(`Download CSV of ${group ? text : "the fleet"} by ${interval}`,
+  return [ids.length > 0 && ui.csvButton(`Download CSV of ${ids.length > 1 ? "both drivers" : "the driver"}`,
+    ["comparison", format.filePeriod(interval, at), ...ids], ["driver-aggregate", "window"], { ...dates, driver_id: ids }),
+  sides.filter(({ isDriver }) => !isDriver).map(({ group, text }) => ui.csvButton(`Download CSV of ${group ? text : "the fleet"} by ${interval}`,
     [`${interval}s`, group], ["fleet-aggregate"], { ...overTime, group }))];
 }
 

@@ -1,52 +1,30 @@
-// Lists as CSV files: all pages of a list of the API, in one file.
+// Lists for a spreadsheet: as CSV files, with all pages of a list of the API in one file; and as copied tables, which get a
+// cell for each cell, although some have several lines on the page.
 
-import { fetchResponse, learnScope } from "./api.js";
-import * as format from "./format.js";
-import { describeFailure, el } from "./ui.js";
+import { MAX_LIMIT, fetchResponse, learnScope } from "./api.js";
+import { el } from "./ui.js";
 
-// As many rows as a page of most lists has.
-export const MAX_LIMIT = 100;
 const MARK = "\uFEFF";
 // A line of the file; within quotes, there may be line breaks.
 const LINE = /(?:"[^"]*"|[^"\n])*\n/g;
 const NEXT = /<([^>]*)>; rel="?next/;
 
-/** Returns the dates of a list as they are in the name of its file. */
-export const fileDates = ({ start, end }) => (start === end ? start : `${start}-to-${end}`);
-/** Returns a day, week or month as it is in the name of a file. */
-export const filePeriod = (period, start) => (period === "month" ? start.slice(0, 7) : start);
-
 /**
- * Returns a button that saves a list, and says how far it is, what went wrong, or how many rows were saved.
- * `parts` make the name of the file, `total` is how many rows the API has, if that is known, and `isWanted` chooses rows.
+ * Saves all pages of a list, whose parts make the name of the file, and returns the number of rows. `isWanted` chooses
+ * rows. Of `each`, [name, values], the list is requested with each value of a parameter, which becomes the first column.
  */
-export function csvButton(label, parts, segments, query, { total, isWanted } = {}) {
-  const output = el("output", { class: "quiet" });
-  let isBusy = false;
-  async function run() {
-    if (isBusy) return;
-    isBusy = true;
-    output.textContent = "Downloading";
-    const of = total === undefined ? "" : ` of ${format.number(total)}`;
-    const showRead = (read) => { output.textContent = `${format.number(read)}${of} rows`; };
-    output.textContent = await download(parts, segments, query, isWanted, showRead).then(
-      (count) => `${format.count(count, "row")} saved`, describeFailure);
-    isBusy = false;
-  }
-  return el("p", { class: "downloads" }, el("button", { class: "small", onclick: run }, label), " ", output);
-}
-
-/** Saves all pages of a list, and returns the number of rows. */
-async function download(parts, segments, query, isWanted = () => true, showRead) {
-  const rows = [], { fleet } = await learnScope();
-  let columns, next = {};
-  for (let read = 0; next; showRead(read)) {
-    const response = await fetchResponse(segments, { limit: MAX_LIMIT, ...query, ...next }, { accept: "text/csv" });
-    const [header, ...page] = (await response.text()).match(LINE);
-    rows.push(...page.filter(isWanted));
-    [columns, read] = [header, read + page.length];
-    const [, link] = NEXT.exec(response.headers.get("Link")) ?? [], found = link && new URL(link).searchParams;
-    next = found && { page: found.get("page"), cursor: found.get("cursor") };
+export async function download(parts, segments, query, showRead, { isWanted = () => true, each: [name, values] = [undefined, [undefined]] }) {
+  const rows = [], { fleet } = await learnScope(), add = (value, row) => (name ? `${value},${row}` : row);
+  let columns, read = 0;
+  for (const value of values) {
+    for (let next = { [name]: value }; next; showRead(read)) {
+      const response = await fetchResponse(segments, { limit: MAX_LIMIT, ...query, ...next }, { accept: "text/csv" });
+      const [header, ...page] = (await response.text()).match(LINE);
+      rows.push(...page.filter(isWanted).map((row) => add(value, row)));
+      [columns, read] = [add(name, header), read + page.length];
+      const [, link] = NEXT.exec(response.headers.get("Link")) ?? [], found = link && new URL(link).searchParams;
+      next = found && { [name]: value, page: found.get("page"), cursor: found.get("cursor") };
+    }
   }
   save([fleet, ...parts], new Blob([MARK, columns, ...rows], { type: "text/csv" }));
   return rows.length;
@@ -58,3 +36,23 @@ function save(parts, blob) {
   el("a", { href, download: `${name}.csv` }).click();
   URL.revokeObjectURL(href);
 }
+
+/** Returns the text of a cell in one line, to be copied. A spreadsheet would compute what begins like a formula. */
+function write(cell) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode.data);
+  return texts.join(" ").replace(/\s+/g, " ").trim().replace(/^[=+\-@]/, "'$&");
+}
+
+document.addEventListener("copy", (event) => {
+  const selection = getSelection(), isSelected = (node) => selection.containsNode(node, true);
+  // Whoever begins in a table means the table, wherever the selection ends.
+  const { anchorNode: node } = selection, table = (node?.closest ? node : node?.parentElement)?.closest("table");
+  const rows = [...table?.rows ?? []].filter(isSelected).map((row) => [...row.cells]);
+  if (rows.flat().filter(isSelected).length < 2) return;
+  const texts = rows.map((cells) => cells.map(write));
+  const copy = el("table", {}, texts.map((row) => el("tr", {}, row.map((text) => el("td", {}, text)))));
+  event.clipboardData.setData("text/plain", texts.map((row) => row.join("\t")).join("\n"));
+  event.clipboardData.setData("text/html", copy.outerHTML);
+  event.preventDefault();
+});

@@ -1,8 +1,8 @@
 // A driver: the score over time and why, and the trips of one day, week or month.
 
 import { fetchTripPages } from "./api.js";
-import { csvButton, fileDates } from "./download.js";
 import * as format from "./format.js";
+import { readGroup } from "./groups.js";
 import { fetchImplausible, isIn, note, withDoubt } from "./implausible.js";
 import { fetchScores, fetchTotals, readInterval } from "./scores.js";
 import { INTERVALS, chart, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
@@ -23,32 +23,31 @@ const ROUNDING = 1e-9;
 const EVENT = { hard_brake: "hard brake", rapid_acceleration: "rapid acceleration" };
 
 export async function show({ id, parameters, fleet, settle, render }) {
-  const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
+  const interval = readInterval(parameters), group = readGroup(parameters);
   const sort = Object.hasOwn(SORTS, parameters.sort) ? parameters.sort : "date";
-  settle({ interval, at: chosen, sort });
   const { driver, byStart } = await fetchScores(id, interval);
   const starts = listStarts(interval), newest = starts.findLast((start) => byStart.has(start)) ?? starts.at(-1);
-  const at = chosen ?? newest;
+  const at = format.nearestStart(interval, parameters.at, format.today()) ?? newest, isNewest = at === newest;
   const previous = format.shift(interval, at, -1), end = format.shift(interval, at, 1);
-  const kept = { interval, at: chosen, sort: parameters.sort && sort };
-  const link = (changed) => format.address("driver", id, { ...kept, ...changed });
+  const settled = settle({ interval, sort, group }, format.stay("at", interval, at, " with trips"));
+  const link = (changed) => format.address("driver", id, { interval, ...settled, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0], (start) => byStart.has(start));
   const [totals, listed, { trips: implausible, more }] = await Promise.all([fetchTotals(id, interval, at),
     fetchTrips(id, interval, at), fetchImplausible(previous, end, id)]);
   const summary = withDoubt(totals ?? byStart.get(at), interval, at, implausible, fleet);
   const before = withDoubt(starts.includes(previous) && byStart.get(previous), interval, previous, implausible, fleet);
   const reasonOf = new Map(implausible.map(({ trip_id, why }) => [trip_id, why]));
-  const trips = listed.map((trip) => ({ ...trip, why: reasonOf.get(trip.trip_id),
+  const trips = listed.map((trip) => ({ ...trip, group, why: reasonOf.get(trip.trip_id),
     rating: { ...trip.rating, isDoubtful: reasonOf.has(trip.trip_id) } }));
-  const notes = [!chosen && byStart.has(at) && `the last ${interval} with trips`,
-    end > format.today() && "so far"].filter(Boolean);
-  render(words(null, upLinks(id, interval, at, chosen)), ui.heading(words("Your score", ui.name(driver))),
+  const notes = [isNewest && byStart.has(at) && `the last ${interval} with trips`,
+    end > format.today() && "so far", format.noteEarliest(interval, at)].filter(Boolean);
+  render(words(null, upLinks(id, interval, at, group)), ui.heading(words("Your score", ui.name(driver))),
     el("p", { class: "lead" }, words(ui.name(driver), ui.aliases(driver))),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at), el("small", {}, ` ${notes.join(", ")}`)),
-      describeDoubt(implausible.filter(isIn(interval, at)), more, fleet),
+      describeDoubt(implausible.filter(isIn(interval, at)), more, fleet, group),
       summary ? periodTiles(interval, summary, before, totals) : noTrips(driver, !byStart.has(newest), link)),
     el("section", {}, controls(words("Your score over time", "Score over time"), interval, page, link,
-      chosen && findFirstDate(trips, at)),
+      !isNewest && findFirstDate(trips, at)),
       ui.behaviourLegend(byStart.get(at)?.behaviours, ["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
     (summary || trips.length > 0) && el("section", { class: "halves" },
       summary && el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")),
@@ -58,17 +57,17 @@ export async function show({ id, parameters, fleet, settle, render }) {
 }
 
 /** Returns what the figures do with the implausible trips of the period, if there are some, and why one is. */
-const describeDoubt = (trips, more, fleet) => trips.length > 0 && note(fleet, more && "at least ", format.count(trips.length, "implausible trip"),
-  ", whose data look wrong. ", tripLink(trips[0]), `: ${trips[0].why}.`);
+const describeDoubt = (trips, more, fleet, group) => trips.length > 0 && note(fleet, more && "at least ", format.count(trips.length, "implausible trip"),
+  ", whose data look wrong. ", tripLink({ ...trips[0], group }), `: ${trips[0].why}.`);
 
 /** Returns links to the fleet in the week or month, and to the driver beside the fleet. */
-function upLinks(id, interval, at, chosen) {
+function upLinks(id, interval, at, group) {
   const period = interval === "month" ? "month" : "week", start = format.nearestStart(period, at);
-  const parameters = { period: period === "month" && period, start };
+  const parameters = { period: period === "month" && period, start, group };
   return el("div", { class: "up" }, el("span", {}, "Fleet in ",
     el("a", { href: format.address("fleet", undefined, parameters) }, format.period(period, start))),
-  el("a", { href: format.address("events", undefined, { driver: id, ...format.datesOf(interval, at) }) }, "Events on a map"),
-  el("a", { href: format.address("compare", id, { interval, at: chosen }) }, "Compare with the fleet or a driver"));
+  el("a", { href: format.address("events", undefined, { driver: id, ...format.datesOf(interval, at), group }) }, "Events on a map"),
+  el("a", { href: format.address("compare", id, { interval, at }) }, "Compare with the fleet or a driver"));
 }
 
 /** Returns a period in figures: the score and what would raise it first. */
@@ -142,8 +141,8 @@ function worstTrips({ behaviour, seconds }, trips) {
     ` ${ui.extent({ count: trip.event_summary[count], seconds: trip.event_summary[time] })}`)));
 }
 
-const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
-  el("a", { href: format.address("trip", id, parameters) }, `${format.shortDay(start)}, ${format.time(start)}`);
+const tripLink = ({ trip_id: id, trip_start_time: start, group }, parameters) =>
+  el("a", { href: format.address("trip", id, { ...parameters, group }) }, `${format.shortDay(start)}, ${format.time(start)}`);
 
 /** Returns the date of the first trip of the period, or of the period, if none is listed. */
 const findFirstDate = ([first], start) => (first ? format.dateOf(first.trip_start_time) : start);
@@ -156,7 +155,7 @@ function tripList(id, trips, total, [start, end], sort, link) {
   return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
     trips.length > 1 && ui.choice("Sort trips by", choices)),
   trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map((trip) => tripRow(trip))),
-  trips.length > 0 && csvButton("Download CSV", ["trips-of", id, fileDates(dates)], ["driver", id, "trips"],
+  trips.length > 0 && ui.csvButton("Download CSV", ["trips-of", id, format.fileDates(dates)], ["driver", id, "trips"],
     { start_date: dates.start, end_date: dates.end }),
   trips.length < total && el("p", { class: "quiet" },
     `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start, end)}`)];

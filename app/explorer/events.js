@@ -1,8 +1,7 @@
 // The events of the fleet: on a map, by places, and as a list.
 
 import { fetchDrivers } from "./api.js";
-import { dateControls, readDates } from "./dates.js";
-import { csvButton, fileDates } from "./download.js";
+import { dateControls, readDates, stay } from "./dates.js";
 import { drawEventMap } from "./event-map.js";
 import * as format from "./format.js";
 import { CursorList, growingTable } from "./growing-list.js";
@@ -21,7 +20,7 @@ const TYPES = Object.fromEntries(Object.entries(EVENTS).map(([type, { behaviour 
 const COLUMNS = ["Start, driver", "What"];
 
 export async function show({ parameters, settle, render }) {
-  const choices = readChoices(parameters), settled = settle(choices);
+  const choices = readChoices(parameters), settled = settle(choices, stay(choices));
   const link = (changed) => format.address("events", undefined,
     { ...settled, map: undefined, shown: undefined, ...changed });
   const list = new CursorList("events", makeQuery(choices), FIELDS), { driver, group } = choices;
@@ -80,7 +79,7 @@ class EventsView {
       el("p", { class: "quiet" }, ui.gridNote(), "A circle has the number of events that are close to each other. A click " +
         "opens it."));
     // A file may be on its way while more events are read for the page.
-    this.button = csvButton("Download CSV", ["events", choices.behaviour, fileDates(choices), choices.driver ?? choices.group],
+    this.button = ui.csvButton("Download CSV", ["events", choices.behaviour, format.fileDates(choices), choices.driver ?? choices.group],
       ["events"], makeQuery(choices));
     this.node = el("div", { class: "parts" }, this.summary, this.map, this.rest);
   }
@@ -128,11 +127,11 @@ class EventsView {
   }
 
   row(event) {
-    const { driver_id: id, event_start_timestamp: start } = event, { behaviour } = EVENTS[event.event_type];
+    const { driver_id: id, event_start_timestamp: start } = event, { group } = this.choices, { behaviour } = EVENTS[event.event_type];
     const only = el("a", { href: this.link({ driver: id }) }, "Only this driver");
     return el("tr", {}, el("th", { scope: "row" },
-      el("a", { href: tripAddress(event) }, `${format.shortDay(start)}, ${format.clock(start)}`), el("br", {}),
-      el("a", { href: format.address("driver", id) }, ui.name(this.names.get(id))),
+      el("a", { href: tripAddress(event, group) }, `${format.shortDay(start)}, ${format.clock(start)}`), el("br", {}),
+      el("a", { href: format.address("driver", id, { group }) }, ui.name(this.names.get(id))),
       !this.choices.driver && el("small", {}, only)),
       el("td", {}, el("i", { class: behaviour }), el("b", {}, format.LABELS[behaviour]),
         el("small", {}, describeAlone(event))));
@@ -166,7 +165,7 @@ class EventsView {
       this.showOnMap = await drawEventMap(this.box, this.list.elements, { area, view: view?.split(",").map(Number),
         onMove: (moved) => format.keep("map", moved.join()),
         onOpen: (events) => {
-          location.hash = events.length > 1 ? this.link({ bbox: writeBox(boxOf(events)) }) : tripAddress(events[0]);
+          location.hash = events.length > 1 ? this.link({ bbox: writeBox(boxOf(events)) }) : tripAddress(events[0], this.choices.group);
         } });
     } catch (error) {
       console.error(error);
@@ -175,4 +174,4 @@ class EventsView {
   }
 }
 
-const tripAddress = ({ trip_id: id, event_index: index }) => format.address("trip", id, { event: index });
+const tripAddress = ({ trip_id: id, event_index: index }, group) => format.address("trip", id, { event: index, group });

@@ -1,7 +1,6 @@
 // The fleet: whether it gets better, and who needs coaching first, in a week or month.
 
-import { fetchJson, loadModule } from "./api.js";
-import { MAX_LIMIT, csvButton, filePeriod } from "./download.js";
+import { MAX_LIMIT, fetchJson, loadModule } from "./api.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { fetchImplausible, note, withDoubt } from "./implausible.js";
@@ -33,7 +32,7 @@ export const CHANGES = ["worsened", "improved"];
 
 export async function show({ parameters, fleet, settle, render }) {
   const choices = readChoices(parameters), { period, start, order, behaviour, miles, page, group } = choices;
-  const settled = settle(choices);
+  const settled = settle(choices, format.stay("start", period, start));
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
   const ranking = { period, start_date: start, min_distance_miles: miles, group };
   const query = { ...ranking, order: ["best", "improved"].includes(order) ? "best" : "worst", behaviour };
@@ -70,12 +69,12 @@ export async function show({ parameters, fleet, settle, render }) {
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     controls(choices, link), el("div", { class: "fleet" },
       el("div", {}, text && el("p", { class: "quiet" }, text),
-        rows.length ? [table(rows, choices, link), csvButton("Download CSV", ["ranking", behaviour, filePeriod(period, start), group],
+        rows.length ? [table(rows, choices, link), ui.csvButton("Download CSV", ["ranking", behaviour, format.filePeriod(period, start), group],
           ["ranking"], query, { total: ranked })] : (!ranked || page > 1) && await whyNone(choices, drove, link, fleet.fleet),
         ui.pages(page, count, size, (other) => link({ page: other }), page * size < count && page + 1)),
       el("div", {}, fleetOverTime(byStart, choices, link, judged,
         implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
-      insured.some(Boolean) && insurance([...insured, uninsured]))));
+      insured.some(Boolean) && insurance([...insured, uninsured], choices))));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
 }
 
@@ -124,7 +123,9 @@ function fleetOverTime(byStart, { period, start, behaviour, group }, link, judge
   el("ul", { class: "grades", "aria-label": "Drivers by grade" }, judged.grades.map(
     ([grade, count]) => el("li", {}, el("span", { class: `grade ${grade}` }, el("b", {}, format.number(count)),
       ` ${grade}`)))),
-  coaching(judged.toCoach, behaviour, link), events(summary, { period, start, group })]);
+  coaching(judged.toCoach, behaviour, link), events(summary, { period, start, group })],
+  ui.csvButton(`Download CSV of all ${period}s`, [`${period}s`, group], ["fleet-aggregate"],
+    { start_date: format.oldestStart(period), interval: period, group, limit: undefined }));
 }
 
 /** Returns the summary of the trips with an insurance period, or "none", in the week or month, if there are some. */
@@ -135,7 +136,7 @@ async function fetchInsurance(name, { period, start, group }, fleet) {
 }
 
 /** Returns a table of the insurance periods. The last summary is of the trips without one. */
-function insurance(summaries) {
+function insurance(summaries, { period, start, group }) {
   const names = [...Object.entries(INSURANCE), ["None"]];
   // On a phone, a line may end after the hours.
   const cells = (summary) => [
@@ -144,7 +145,10 @@ function insurance(summaries) {
     [ui.grade(summary)]].map(([value, note]) => el("td", {}, value, " ", note && el("small", {}, note)));
   return el("section", {}, el("h2", {}, "Insurance periods"), ui.table("insurance", ["Period", "Distance", "Driving", "Score"],
     summaries.map((summary, i) => el("tr", {}, el("th", { scope: "row" }, el("b", {}, names[i][0]), " ", el("small", {}, names[i][1])),
-      summary ? cells(summary) : el("td", { colspan: 3, class: "quiet" }, "no trips")))));
+      summary ? cells(summary) : el("td", { colspan: 3, class: "quiet" }, "no trips")))),
+  ui.csvButton("Download CSV of the insurance periods", ["insurance-periods", format.filePeriod(period, start), group], ["fleet-aggregate"],
+    { start_date: start, end_date: format.datesOf(period, start).end, interval: period, group, limit: undefined },
+    { each: ["insurance_period", [...Object.keys(INSURANCE), "none"]] }));
 }
 
 /** Returns what the figures do with the implausible trips of the period, which the link lists. */
@@ -228,7 +232,8 @@ export const inBox = (miles) => round(format.inUnits(miles), 2);
 /** Returns how many drivers the list has, and which others there are. */
 function describe(count, drove, total, { period, start, miles, group }, link) {
   const far = miles ? ` at least ${inBox(miles).toLocaleString("en")} ${format.unitsName}` : "";
-  const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
+  const which = [start === format.lastWholeStart(period) && `the last full ${period}`, format.noteEarliest(period, start)]
+    .filter(Boolean).map((text) => `, ${text}`).join("");
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   const all = `${format.number(count)} of ${format.count(total, "driver")}`;
   const others = [[drove - count, "drove less", link({ miles: 0 }), miles === format.settings.min_distance_miles[period] && ", too little to judge"],
@@ -260,7 +265,7 @@ function controls({ period, start, order, miles }, link) {
 function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start, group, behaviour: chosen }) {
   const behaviours = format.explain(summary), losses = format.findLosses(behaviours);
   const main = chosen ? losses.find(({ behaviour }) => behaviour === chosen) : losses[0];
-  const href = format.address("driver", driver.driver_id, { interval: period, at: start });
+  const href = format.address("driver", driver.driver_id, { interval: period, at: start, group });
   return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
     el("th", { scope: "row" }, el("a", { href }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
       el("small", {}, `${format.distance(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")} · `,

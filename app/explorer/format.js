@@ -171,6 +171,11 @@ export function oldestStart(period) {
   return period === "month" || start === oldest ? start : shift(period, start, 1);
 }
 
+export const SIX_MONTHS = "Dates go back six months";
+/** Returns a note about the period if it is the earliest that the API serves. */
+export const noteEarliest = (period, start) =>
+  start === oldestStart(period) && `the earliest ${period}: ${SIX_MONTHS.toLowerCase()}`;
+
 /** Returns the first date of the last period that is over. */
 export const lastWholeStart = (period) => shift(period, startOf(period, today()), -1);
 
@@ -180,6 +185,12 @@ export function nearestStart(period, text, newest = yesterday()) {
   if (Number.isNaN(ms)) return undefined;
   return later(oldestStart(period), earlier(startOf(period, toDate(ms)), startOf(period, newest)));
 }
+
+/** What addresses have in place of dates that move on with time. */
+export const LAST = "last";
+/** Returns what `settle` of a view takes of a period, whose first date is the parameter `name`. */
+export const stay = (name, unit, start, more = "") => ({ dates: { [name]: start }, last: LAST,
+  text: period(unit, start), label: `Always the last ${unit}${more}` });
 
 /** Returns {start, end}: as much of a window as the API serves, if it serves any of it. */
 export const clip = (start, end) => (end >= oldestDate() && start <= today()
@@ -193,6 +204,11 @@ export const period = (period, start) =>
 /** Returns a window of dates. */
 export const dates = (start, end) => PERIODS[start === end ? "day" : "week"].long.formatRange(
   Date.parse(start), Date.parse(end));
+
+/** Returns the dates of a list as they are in the name of its file. */
+export const fileDates = ({ start, end }) => (start === end ? start : `${start}-to-${end}`);
+/** Returns a day, week or month as it is in the name of a file. */
+export const filePeriod = (period, start) => (period === "month" ? start.slice(0, 7) : start);
 
 export const shortPeriod = (period, start) => PERIODS[period].short.format(Date.parse(start));
 

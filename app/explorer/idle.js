@@ -1,7 +1,6 @@
 // Who did not drive in a week or month, by driver id.
 
 import { fetchJson } from "./api.js";
-import { csvButton, filePeriod } from "./download.js";
 import { readPeriod } from "./fleet.js";
 import * as format from "./format.js";
 import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
@@ -21,7 +20,7 @@ const MASK = `{count,next_page,data{driver_info{${DRIVER}},driving_summary{trip_
 export async function show({ parameters, settle, render }) {
   const group = readGroup(parameters), choices = { ...readPeriod(parameters), page: format.readPage(parameters), group };
   const { period, start, page } = choices;
-  const parametersOfLinks = { ...settle(choices), page: undefined };
+  const parametersOfLinks = { ...settle(choices, format.stay("start", period, start)), page: undefined };
   const [{ drivers, count, next }, groups] = await Promise.all([findIdle(choices), fetchGroups()]);
   const fleet = format.address("fleet", undefined, parametersOfLinks), when = format.period(period, start);
   const last = next ? (next - 1) * LIMIT : count, isPast = page > 1 && (page - 1) * LIMIT >= count;
@@ -29,9 +28,9 @@ export async function show({ parameters, settle, render }) {
   render(el("div", { class: "up" }, el("span", {}, "Fleet in ", el("a", { href: fleet }, when))),
     ui.heading("Who did not drive", ofGroup(group)), groupChoice(groups, group, link, { interval: period, at: start }),
     !isPast && el("p", { class: "lead" }, `${describe(drivers.length, page, last, count)} did not drive in ${when}.`),
-    el("section", {}, drivers.length ? el("ul", { class: "found" }, drivers.map(item))
+    el("section", {}, drivers.length ? el("ul", { class: "found" }, drivers.map((driver) => item(driver, group)))
       : ui.empty(isPast ? "This page is past the end." : "None.")),
-    (drivers.length > 0 || next) && csvButton("Download CSV", ["idle", filePeriod(period, start), group], WINDOW, makeQuery(choices),
+    (drivers.length > 0 || next) && ui.csvButton("Download CSV", ["idle", format.filePeriod(period, start), group], WINDOW, makeQuery(choices),
       { total: count, isWanted: (row) => IDLE.test(row) }),
     next && el("p", {}, el("a", { href: link({ page: next }) }, `Drivers from ${format.number(last + 1)} on`)));
 }
@@ -62,7 +61,7 @@ async function findIdle(choices) {
   return { drivers, count, next: size > 0 && next };
 }
 
-const item = (driver) => el("li", {},
-  el("a", { href: format.address("driver", driver.driver_id) }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
+const item = (driver, group) => el("li", {},
+  el("a", { href: format.address("driver", driver.driver_id, { group }) }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
   el("small", {}, driver.last_travel_date ? `The last trip ${format.wasOn(driver.last_travel_date)}.`
     : "No trips yet."));

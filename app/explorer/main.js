@@ -1,7 +1,6 @@
 // The page: signs in, and shows the view that the address names.
 
 import * as api from "./api.js";
-import "./copy.js";
 import * as format from "./format.js";
 import { actionButton, el, errorNotice, heading } from "./ui.js";
 
@@ -20,10 +19,11 @@ const VIEWS_OF_DRIVER = ["driver", "trip"];
 const KEY_FRAGMENT = "#key=";
 const KEY_QUESTION = "The link that you opened has another key. Use it in this tab? " +
   "A key that you keep on this device stays there.";
+const STAYS = "A bookmark of this page shows these dates, or always the last ones.";
 const find = (id) => document.getElementById(id);
 const main = find("main");
 // The view that is shown or loading: its path, whether it only changes, where its page was scrolled to before, the link
-// by which it was left, and a note about its address.
+// by which it was left, a note about its address, and the dates that it shows.
 let shown = {};
 
 /**
@@ -35,7 +35,7 @@ function takeKey() {
   const key = location.hash.slice(KEY_FRAGMENT.length), current = api.getKey();
   history.replaceState(null, "", "#/fleet");
   if (!key || key === current || (current && !confirm(KEY_QUESTION))) return;
-  api.setKey(key);
+  api.setKey(key, { isLink: true });
 }
 
 function decode(text) {
@@ -58,7 +58,7 @@ async function show() {
   main.setAttribute("aria-busy", "true");
   find("status").textContent = "Loading";
   const context = { parameters: Object.fromEntries(new URLSearchParams(query)), render };
-  context.settle = (values) => settle(current, context.parameters, values);
+  context.settle = (values, stays) => settle(current, context.parameters, values, stays);
   await openView(current, view, id, context).catch((error) => {
     // A driver key opens neither the fleet nor another driver.
     if (current === shown && api.isOfDriver() && [403, 404].includes(error.status)) return goToOwn(current);
@@ -89,17 +89,27 @@ async function goToOwn(current) {
   }
 }
 
-/** Returns the parameters with the values that the view shows. If others were in the address, a note says so. */
-function settle(view, parameters, values) {
-  const known = new Map(Object.entries(values)), names = Object.keys(parameters);
-  const settled = Object.fromEntries(names.map((name) => [name, known.get(name)]));
-  const wrong = names.filter((name) => String(settled[name]) !== parameters[name]);
-  if (wrong.length && view === shown) {
-    history.replaceState(history.state, "", `#/${view.path}${format.query(settled)}`);
-    const texts = wrong.map((name) => `${name}=${parameters[name]}`).join(", ");
-    view.note = el("p", { class: "note" }, "The address had ", el("code", {}, texts),
-      ", which cannot be shown. This is shown instead.");
-  }
+/**
+ * Returns the parameters with the values that the view shows. If others were in the address, a note says so. A view with
+ * dates names them: as `text`, and as the parameters that are them. The address gets these, so that it shows the same
+ * later, or, if its first one is the word `last`, keeps that. `label` says which dates that always shows.
+ */
+function settle(view, parameters, values, { text, dates = {}, last, label } = {}) {
+  const [name] = Object.keys(dates), isMoving = last && parameters[name] === last;
+  const moving = { [name]: last, end: undefined };
+  const [kept, others] = isMoving ? [moving, dates] : [dates, moving];
+  const known = new Map(Object.entries({ ...values, ...kept }));
+  const names = [...new Set([...Object.keys(parameters), ...Object.keys(kept)])];
+  const settled = Object.fromEntries(names.map((each) => [each, known.get(each)]));
+  if (view !== shown) return settled;
+  const link = (changed) => `#/${view.path}${format.query({ ...settled, ...changed })}`;
+  history.replaceState(history.state, "", link());
+  Object.assign(view, { text, stays: last && el("span", { class: "stays" }, isMoving && `${label}. `,
+    el("a", { id: "stays", class: "button small", href: link(others), title: STAYS }, isMoving ? "Keep these dates" : label)) });
+  const wrong = Object.keys(parameters).filter((each) => String(settled[each]) !== parameters[each]);
+  const texts = wrong.map((each) => `${each}=${parameters[each]}`).join(", ");
+  view.note = wrong.length > 0 && el("p", { class: "note" }, "The address had ", el("code", {}, texts),
+    ", which cannot be shown. This is shown instead.", Object.entries(dates).some(([each, date]) => parameters[each] < date) && ` ${format.SIX_MONTHS}.`);
   return settled;
 }
 
@@ -108,16 +118,21 @@ function settle(view, parameters, values) {
  * it and the scroll position stay.
  */
 function replace(...content) {
-  const { isSameView, scroll, link, note } = shown;
+  const { isSameView, scroll, link, note, text, stays } = shown;
   const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
   for (const id of ["forget", "zone"]) find(id).hidden = !api.getKey();
+  find("fleet").textContent = api.fleetName();
   find("search").hidden = !api.getKey() || api.isOfDriver();
   find("about").hidden = api.isOfDriver();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
+  const lead = main.querySelector(":scope > .lead");
+  if (stays && lead) lead.append(" ", stays);
+  else if (stays) title.after(stays);
   if (note) title.after(note);
-  document.title = `${title.textContent} · Driver Analytics`;
+  const what = [title.textContent, text].filter(Boolean).join(", ");
+  document.title = `${api.fleetName() ?? "Driver Analytics"} – ${what}`;
   find("status").textContent = `${title.textContent} is loaded`;
   if (!isSameView) scrollTo(0, scroll);
   const left = links.find((a) => a.getAttribute("href") === link);
@@ -132,7 +147,7 @@ function showError(error) {
   }
   if (!(error instanceof api.ApiError)) console.error(error);
   // A retry that fails leaves the focus where it is.
-  shown.isSameView = find("retry") !== null;
+  Object.assign(shown, { isSameView: find("retry") !== null, text: undefined, stays: undefined });
   replace(errorNotice(error, () => (error.status === 0 ? api.reload(show) : show())));
 }
 
@@ -148,15 +163,15 @@ function showSignIn(message) {
     el("p", {}, el("label", {}, keep, " Keep the key on this device")));
   function signIn(event) {
     event.preventDefault();
-    api.setKey(input.value, keep.checked);
+    api.setKey(input.value, { isKept: keep.checked });
     show();
   }
   replace(heading("Look at your fleet, or your own driving"),
     el("p", { class: "lead" }, "A fleet's key shows who needs coaching, about what, and where it happened. ",
       "A driver's key shows your own score, what costs you points, and your trips."),
-    form, el("p", { class: "quiet" }, "A key that you enter stays in this tab until you close it or press Forget key. ",
-      "If you keep it on this device, all tabs of this browser have it until you press Forget key in one, ",
-      "and so has whoever uses the browser. A browser keeps links: have no key in one. ",
+    form, el("p", { class: "quiet" }, "A key that you enter opens all tabs of this browser until you close them or press Forget key in one. ",
+      "If you keep it on this device, it stays until you press Forget key, ",
+      "for whoever uses the browser. A browser keeps links: have no key in one. ",
       "The operator of this service issues keys. ",
       "For the demonstration fleet, ", el("code", {}, "make run"), " prints a link that opens this page."));
 }
@@ -189,6 +204,8 @@ main.addEventListener("click", ({ target }) => {
   const link = target.closest("a")?.getAttribute("href");
   if (link) history.replaceState({ scroll: scrollY, link }, "");
 });
+// Whoever selects something may copy it.
+document.addEventListener("selectionchange", () => api.loadModule(() => import("./download.js")).catch(() => {}), { once: true });
 find("units").value = format.unitsName;
 find("units").addEventListener("change", ({ target }) => {
   format.setUnits(target.value);
@@ -196,4 +213,6 @@ find("units").addEventListener("change", ({ target }) => {
 });
 addEventListener("requests", showRequests);
 addEventListener("hashchange", show);
+takeKey();
+await api.askTabs();
 show();

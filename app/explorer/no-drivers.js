@@ -1,7 +1,6 @@
 // Why the list of the fleet has no drivers, and what to do.
 
-import { fetchJson } from "./api.js";
-import { MAX_LIMIT } from "./download.js";
+import { MAX_LIMIT, fetchJson } from "./api.js";
 import { inBox } from "./fleet.js";
 import * as format from "./format.js";
 import { el, empty } from "./ui.js";

@@ -1,6 +1,6 @@
 // The orders of the list of the fleet that the API has not: by name, and by how much the score changed.
 
-import { MAX_LIMIT } from "./download.js";
+import { MAX_LIMIT } from "./api.js";
 import { CHANGES, LIMIT, fetchRanking, fetchScoresById } from "./fleet.js";
 import * as format from "./format.js";
 import { fetchImplausible } from "./implausible.js";

@@ -1,7 +1,6 @@
 // The weekly and monthly reports that are built. Links to them expire, so each is made when it is followed.
 
 import { fetchJson } from "./api.js";
-import { csvButton } from "./download.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
@@ -17,7 +16,7 @@ export async function show({ parameters, settle, render }) {
     el("p", { class: "lead" }, "A report covers seven days or a month. To hand one on, print it or save it as PDF: ",
       "an address of a report works for minutes only."),
     reports.length ? el("section", { class: "reports" }, ui.table("", ["Week or month", "Drivers", "Report"], reports.map(row)),
-      csvButton("Download CSV of this list", ["reports"], ["reports"], {}, { total: count }))
+      ui.csvButton("Download CSV of this list", ["reports"], ["reports"], {}, { total: count }))
       : ui.empty(count ? "This page is past the end."
         : "No report is built yet. The operator of this service builds them."),
     ui.pages(page, count, LIMIT, link, next));

@@ -1,9 +1,8 @@
 // Search: drivers by name, alias, e-mail or id, and what trips an id belongs to.
 
 import { fetchDrivers, fetchJson } from "./api.js";
-import { csvButton } from "./download.js";
 import * as format from "./format.js";
-import { aliases, el, empty, heading, name } from "./ui.js";
+import { aliases, csvButton, el, empty, heading, name } from "./ui.js";
 
 const MAX_FOUND = 50;
 const DRIVER_MASK = "{count,drivers{driver_id,first_name,last_name,alias}}";

@@ -3,6 +3,7 @@
 import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./speed-chart.js";
 import * as format from "./format.js";
+import { readGroup } from "./groups.js";
 import { fetchImplausible, note } from "./implausible.js";
 import { drawMap } from "./map.js";
 import { EVENTS, areaUrl, describe, highest, indexAt, isMeasured, measure, milesAt, placeEvents, placeUrl } from "./trail.js";
@@ -28,12 +29,12 @@ export async function show({ id, parameters, fleet, settle, render }) {
   const trail = measure(trip), events = placeEvents(trip, trail), { trip_start_time: start, trip_end_time: end } = trip;
   const view = new TripView(trip, trail, events);
   const week = format.nearestStart("week", format.dateOf(start), format.today());
-  const link = (other) => other && format.address("trip", other);
+  const group = readGroup(parameters), link = (other) => other && format.address("trip", other, { group });
   const isOneDay = format.dateOf(start) === format.dateOf(end);
-  const { event, about } = settle(readParameters(parameters, events));
+  const { event, about } = settle({ ...readParameters(parameters, events), group });
   render(el("div", { class: "up" },
     el("span", {}, words("Back to ", "Driver "),
-      el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, words("your score", name(driver)))),
+      el("a", { href: format.address("driver", trip.driver_id, { at: week, group }) }, words("your score", name(driver)))),
     (previous || next) && stepper("trip", "Trip", link(previous), link(next))),
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} ${format.zone}`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))),
@@ -190,7 +191,7 @@ class TripView {
     const button = this.buttons[number], list = button.closest("ol");
     if (isShown) button.scrollIntoView({ block: "nearest" });
     else list.scrollTop = button.offsetTop - list.offsetTop;
-    if (isChosen) history.replaceState(history.state, "", `${location.hash.split("?")[0]}?event=${this.events[number].index}`);
+    if (isChosen) format.keep("event", this.events[number].index);
   }
 
   play() {

@@ -1,8 +1,7 @@
 // The trips of the fleet: the worst, the newest, those whose data look wrong, or those in progress at a time.
 
-import { fetchDrivers } from "./api.js";
-import { countDays, dateControls, readDates } from "./dates.js";
-import { MAX_LIMIT, csvButton, fileDates } from "./download.js";
+import { MAX_LIMIT, fetchDrivers } from "./api.js";
+import { countDays, dateControls, readDates, stay } from "./dates.js";
 import { tripRow } from "./driver.js";
 import * as format from "./format.js";
 import { CursorList, growingTable } from "./growing-list.js";
@@ -22,7 +21,7 @@ const TRIP = "trip_id,driver_id,trip_start_time,trip_end_time,duration_seconds,d
 const COLUMNS = ["Driver, start", "Score", "Length", "Events"];
 
 export async function show({ parameters, settle, render }) {
-  const choices = readChoices(parameters), settled = settle(choices), { at, order, implausible, group } = choices;
+  const choices = readChoices(parameters), settled = settle(choices, choices.at ? undefined : stay(choices)), { at, order, implausible, group } = choices;
   const link = (changed) => format.address("trips", undefined, { ...settled, shown: undefined, ...changed });
   const list = new CursorList("trips", makeQuery(choices), `trip{${TRIP}},implausible`);
   const readTo = async (count) => {
@@ -31,7 +30,7 @@ export async function show({ parameters, settle, render }) {
   };
   const makeTable = () => growingTable("trips", COLUMNS, choices.shown, readTo, async (from, to) => {
     const trips = list.elements.slice(from, to), drivers = await fetchDrivers(trips.map(({ trip }) => trip.driver_id));
-    return trips.map((rated) => row(rated, drivers.get(rated.trip.driver_id), at));
+    return trips.map((rated) => row(rated, drivers.get(rated.trip.driver_id), at, group));
   });
   const [table, groups] = await Promise.all([makeTable(), fetchGroups()]);
   const title = at ? `Who drove at ${format.moment(at)}` : implausible ? "Trips whose data look wrong"
@@ -63,8 +62,8 @@ function makeQuery({ group, start, end, at, order, implausible, miles }) {
 }
 
 /** Returns the button of the list, which is read in larger pages than the table is. */
-const makeButton = (choices) => csvButton("Download CSV",
-  ["trips", choices.implausible && "implausible", choices.at ? format.inputOf(choices.at).replace(":", "") : fileDates(choices), choices.group],
+const makeButton = (choices) => ui.csvButton("Download CSV",
+  ["trips", choices.implausible && "implausible", choices.at ? format.inputOf(choices.at).replace(":", "") : format.fileDates(choices), choices.group],
   ["trips"], { ...makeQuery(choices), limit: MAX_LIMIT });
 
 function describe({ start, end, at, order, implausible, miles }, link) {
@@ -95,10 +94,10 @@ function controls({ start, end, at, order, implausible, miles }, link) {
       el("button", {}, "Show")))];
 }
 
-function row({ trip, implausible }, driver, at) {
+function row({ trip, implausible }, driver, at, group) {
   const rating = { ...format.rateTrip(trip), isDoubtful: implausible.length > 0 }, end = trip.trip_end_time;
   const isSameDay = format.dateOf(trip.trip_start_time) === format.dateOf(end);
-  return tripRow({ ...trip, rating, why: describeKinds(trip, implausible) },
-    el("a", { href: format.address("driver", driver.driver_id) }, ui.name(driver)),
+  return tripRow({ ...trip, group, rating, why: describeKinds(trip, implausible) },
+    el("a", { href: format.address("driver", driver.driver_id, { group }) }, ui.name(driver)),
     at && el("small", {}, `until ${isSameDay ? format.time(end) : format.moment(end)}`));
 }

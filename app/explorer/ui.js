@@ -1,6 +1,6 @@
 // Elements of the page. All text is written as text nodes, so names of the data are never read as HTML.
 
-import { isOfDriver } from "./api.js";
+import { isOfDriver, loadModule } from "./api.js";
 import * as format from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -154,6 +154,27 @@ export function actionButton(label, done, action, about) {
     setTimeout(() => { button.textContent = label; }, LABEL_MS);
   }
   return button;
+}
+
+/**
+ * Returns a button that saves a list, and says how far it is, what went wrong, or how many rows were saved. `total` is how
+ * many rows the API has, if that is known; the rest is what `download` takes.
+ */
+export function csvButton(label, parts, segments, query, { total, ...more } = {}) {
+  const output = el("output", { class: "quiet" });
+  let isBusy = false;
+  async function run() {
+    if (isBusy) return;
+    isBusy = true;
+    output.textContent = "Downloading";
+    const of = total === undefined ? "" : ` of ${format.number(total)}`;
+    const showRead = (read) => { output.textContent = `${format.number(read)}${of} rows`; };
+    output.textContent = await loadModule(() => import("./download.js"))
+      .then(({ download }) => download(parts, segments, query, showRead, more))
+      .then((count) => `${format.count(count, "row")} saved`, describeFailure);
+    isBusy = false;
+  }
+  return el("p", { class: "downloads" }, el("button", { class: "small", onclick: run }, label), " ", output);
 }
 
 export function describeFailure({ status, message, retryAfterSeconds }) {

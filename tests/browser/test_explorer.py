@@ -118,6 +118,57 @@ def test_a_key_that_is_kept_on_the_device_opens_other_tabs_until_one_of_them_for
         assert tab.evaluate("localStorage.length + sessionStorage.length") == 0
 
 
+def enter(opened, key):
+    """Enter a key in another tab; return the tab."""
+    page = opened.context.new_page()
+    page.goto(opened.address)
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("heading", name=re.compile("coaching|Your score")).wait_for()
+    return page
+
+
+def hide(page):
+    """Let the tab be in the background: without a window, none is."""
+    page.evaluate("Object.defineProperty(document, 'visibilityState', {value: 'hidden'})")
+
+
+def open_tab(opened):
+    """Open another tab; return its heading."""
+    page = opened.context.new_page()
+    page.goto(opened.address)
+    return page.locator("main:not([aria-busy]) h1").inner_text()
+
+
+def test_a_key_that_was_entered_opens_new_tabs_until_one_of_them_forgets_it(visit, live):
+    opened = visit()
+    hide(first := enter(opened, live.key("demo")))
+    other = opened.context.new_page()
+    other.goto(f"{opened.address}#/driver/demo-12")
+    other.get_by_role("heading", name="Liam O'Connor").wait_for()
+    assert other.evaluate("localStorage.length") == 0
+    other.get_by_role("button", name="Forget key").click()
+    for tab in (other, first):
+        tab.get_by_role("heading", name=SIGN_IN).wait_for()
+        assert tab.evaluate("sessionStorage.length") == 0
+    assert open_tab(opened) == SIGN_IN
+
+
+def test_a_link_of_a_tab_opens_with_the_key_of_this_tab(visit, live):
+    opened = visit()
+    hide(enter(opened, live.key("demo")))
+    opened.sign_in(live.key("odd"))
+    with opened.context.expect_page() as tab:
+        opened.page.locator(".ranking tbody a").first.click(modifiers=["Control"])
+    expect(tab.value).to_have_title(re.compile("^odd – long, "))
+
+
+def test_a_key_of_a_link_opens_no_tab_that_was_not_opened_from_its_own(visit):
+    opened = visit("demo")
+    hide(opened.page)
+    assert open_tab(opened) == SIGN_IN
+
+
 @pytest.mark.parametrize(("answer", "shown"), [("dismiss", "coaching"), ("accept", "Your score")])
 def test_a_link_with_another_key_asks_first_and_leaves_the_key_that_is_kept_on_the_device(visit, live, answer, shown):
     page = (opened := visit()).page

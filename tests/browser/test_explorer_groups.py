@@ -19,7 +19,7 @@ def test_a_group_is_chosen_for_all_figures_of_the_fleet_and_the_address_keeps_it
     assert depots.text(".lead").startswith("4 of 5 drivers drove ")
     page.get_by_label("Group").select_option("North")
     expect(page.locator(".lead")).to_contain_text("2 of 3 drivers of the group drove ")
-    assert page.url.endswith("#/fleet?group=North")
+    assert depots.view() == "#/fleet?group=North"
     assert depots.wait() == "Who needs coaching first · North"
     assert re.findall("Ann|Bob|Cat|Sam", depots.text(".ranking")) == ["Bob", "Ann"]
     assert "50.0 mi 5 trips" in depots.text(".over-time .tiles").replace("\n", " ")

@@ -103,8 +103,9 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
 def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too_and_a_note_says_so(visit, view, shown):
     dated = visit("dated", view)
     wrong = view.split("?")[1].replace("&", ", ")
-    assert dated.text(".note") == f"The address had {wrong}, which cannot be shown. This is shown instead."
-    assert re.fullmatch(shown, dated.page.evaluate("location.hash"))
+    why = " Dates go back six months." * ("2001" in view)
+    assert dated.text(".note") == f"The address had {wrong}, which cannot be shown. This is shown instead.{why}"
+    assert re.fullmatch(rf"{shown}(&(start|at)=[\d-]{{10}})?", dated.page.evaluate("location.hash"))
     dated.page.reload()
     dated.wait()
     assert dated.page.locator(".note").count() == 0
@@ -119,15 +120,15 @@ def test_the_least_distance_is_ten_miles_unless_the_address_says_none_or_another
     expect(named.page.locator(".lead")).to_contain_text("1 drove less, too little to judge.")
     less.click()
     expect(named.page.locator(".ranking tbody tr").first).to_contain_text("Little")
-    assert named.page.url.endswith("#/fleet?miles=0")
+    assert named.view() == "#/fleet?miles=0"
     least.fill("2.5")
     least.press("Enter")
     expect(named.page.locator(".lead")).to_contain_text("drove at least 2.5 miles in")
-    assert named.page.url.endswith("#/fleet?miles=2.5")
+    assert named.view() == "#/fleet?miles=2.5"
     least.fill("-5")
     least.press("Enter")
     assert least.evaluate("input => input.validationMessage")
-    assert named.page.url.endswith("#/fleet?miles=2.5")
+    assert named.view() == "#/fleet?miles=2.5"
 
 
 @pytest.mark.parametrize("miles", [0, 10, 99])
@@ -296,7 +297,7 @@ def test_kilometres_are_a_choice_that_the_browser_keeps(visit):
     (least := page.get_by_label("At least")).fill("5")
     least.press("Enter")
     expect(page.locator(".lead")).to_contain_text("at least 5 km in")
-    assert page.url.endswith("#/fleet?miles=3.107")
+    assert odd.view() == "#/fleet?miles=3.107"
     page.reload()
     odd.wait()
     assert least.input_value() == "5"
@@ -347,6 +348,7 @@ def test_the_steps_end_at_the_earliest_week_and_the_focus_stays_on_them(visit):
     previous.press("Enter")
     expect(previous).to_be_disabled()
     expect(previous).to_be_focused()
+    expect(dated.page.locator(".lead")).to_contain_text(", the earliest week: dates go back six months.")
 
 
 @pytest.mark.parametrize("period", ["week", "month"])
@@ -432,12 +434,12 @@ def test_trips_are_sorted_by_date_score_or_events_and_the_address_keeps_that(vis
     page = visit("dated", f"#/driver/busy?at={last_week(0, '')[:10]}").page
     first = page.locator(".trips tbody a").first
     for label, name, trip in (("Most events", "events", 129), ("Worst score", "score", 2), ("Date", "date", 0)):
-        page.get_by_role("link", name=label).click()
+        page.get_by_role("link", name=label, exact=True).click()
         expect(first).to_have_attribute("href", f"#/trip/busy%20{trip}")
         assert page.url.endswith(f"&sort={name}")
     page.get_by_role("link", name="Days").click()
     page.locator(".choice [aria-current=true]", has_text="Days").wait_for()
-    assert page.url.endswith("&sort=date")
+    assert "&sort=date" in page.url
 
 
 def test_on_a_phone_the_score_comes_first_and_then_what_would_raise_it(visit):

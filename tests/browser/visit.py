@@ -40,6 +40,10 @@ class Visit:
         heading.wait_for()
         return heading.inner_text()
 
+    def view(self):
+        """Return the view of the address and its parameters, but for the dates that every view of dates has."""
+        return re.sub(r"(start|end|at)=[\d-]{10}(&|$)", "", self.page.evaluate("location.hash")).rstrip("?&")
+
     def text(self, selector="main"):
         """Return the text of the element."""
         return self.page.locator(selector).first.inner_text().replace("\xa0", " ")
