@@ -211,6 +211,16 @@ find("units").addEventListener("change", ({ target }) => {
   format.setUnits(target.value);
   show();
 });
+// A browser that cannot repeat a text on each page has it at the top of the first one.
+const paper = new CSSStyleSheet();
+document.adoptedStyleSheets.push(paper);
+addEventListener("beforeprint", () => {
+  const printed = `Printed ${format.moment(format.now())}. Dates and times are in ${format.zone}.`;
+  const text = [api.fleetName(), printed].filter(Boolean).join(" · ");
+  find("paper").textContent = text;
+  find("paper").hidden = Boolean(globalThis.CSSMarginRule);
+  paper.replaceSync(`@page { @top-left { content: ${JSON.stringify(text)}; font: 9pt sans-serif; } }`);
+});
 addEventListener("requests", showRequests);
 addEventListener("hashchange", show);
 takeKey();

@@ -41,10 +41,31 @@ export async function makeMap(box) {
   L.control.scale({ position: "bottomright", imperial: format.unitsName === "miles",
     metric: format.unitsName === "km" }).addTo(map);
   makeBackground().addTo(map);
+  const ending = new AbortController();
   const observer = new ResizeObserver(() =>
-    (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
+    (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove(ending.abort()))));
   observer.observe(box);
+  fitPaper(box, map, ending);
   return map;
+}
+
+/** Shows on paper, which has another width, all that the map shows. */
+function fitPaper(box, map, { signal }) {
+  let before;
+  const resize = (isOnPaper) => {
+    box.classList.toggle("on-paper", isOnPaper);
+    map.invalidateSize({ animate: false });
+  };
+  addEventListener("beforeprint", () => {
+    before = [map.getCenter(), map.getZoom()];
+    const bounds = map.getBounds();
+    resize(true);
+    map.fitBounds(bounds, { animate: false });
+  }, { signal });
+  addEventListener("afterprint", () => {
+    resize(false);
+    map.setView(...before, { animate: false });
+  }, { signal });
 }
 
 /**

@@ -58,8 +58,8 @@ def test_a_download_that_fails_says_so_and_saves_nothing(visit):
     page = visit("judged", "#/fleet?miles=0").page
     page.route("**/ranking?*page=3*", lambda route: route.fulfill(status=429, headers={"Retry-After": "7"}))
     page.on("download", lambda download: pytest.fail("saved"))
-    page.get_by_role("button", name="Download CSV", exact=True).click()
-    expect(page.locator(".downloads output").last).to_have_text("Too many requests. Try again in 7 seconds.")
+    (button := page.get_by_role("button", name="Download CSV", exact=True)).click()
+    expect(button.locator("xpath=following-sibling::output")).to_have_text("Too many requests. Try again in 7 seconds.")
 
 
 def test_a_copied_table_has_a_line_for_each_row_and_a_tab_between_cells(visit):
