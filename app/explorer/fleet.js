@@ -38,26 +38,31 @@ export async function show({ parameters, fleet, settle, render }) {
   const query = { ...ranking, order: ["best", "improved"].includes(order) ? "best" : "worst", behaviour };
   const orders = !isOfApi(order) && await loadModule(() => import("./orders.js"));
   const overTime = { start_date: format.oldestStart(period), interval: period, group };
+  const fetchPage = (number) => fetchRanking({ ...query, limit: LIMIT, page: number });
   const [{ count, drivers, ranked = count, text }, { count: total }, { series }, groups, uninsured] = await Promise.all([
-    orders ? orders.fetchList(query, choices, fleet) : fetchRanking({ ...query, limit: LIMIT, page }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
+    orders ? orders.fetchList(query, choices, fleet) : fetchPage(page), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
     fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK }), fetchGroups(true), fetchInsurance("none", choices, fleet)]);
-  const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
+  const byStart = format.fleetByStart(series, fleet);
   const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
   const previous = format.shift(period, start, -1), end = format.shift(period, start, 1);
-  const isDoubtful = infos.length > 0 && [start, previous].some((each) => byStart.get(each)?.isDoubtful);
-  const [before, judged, implausible, ofRows, insured] = await Promise.all([fetchScoresById(period, previous, infos),
+  const isDoubtful = [start, previous].some((each) => byStart.get(each)?.isDoubtful);
+  const makeRows = async (entries) => {
+    const infos = entries.map((entry) => entry.driver_info), ids = infos.map(({ driver_id: id }) => id);
+    const [before, { trips }] = await Promise.all([fetchScoresById(period, previous, infos),
+      isDoubtful && ids.length ? fetchImplausible(previous, end, ids) : { trips: [] }]);
+    return entries.map(({ driving_summary: one, ...entry }) => {
+      const { driver_id: id } = entry.driver_info, own = trips.filter((trip) => trip.driver_id === id);
+      const [now, then] = [[one, start], [before.get(id), previous]].map(([each, first]) =>
+        withDoubt(each, period, first, own, fleet));
+      return row({ ...entry, driving_summary: now }, then, choices);
+    });
+  };
+  const [rows, judged, implausible, insured] = await Promise.all([makeRows(drivers),
     summary && countJudged(ranking, ranked, summary),
     summary?.implausible_trip_count > 0 && fetchImplausible(start, end, undefined, group),
-    isDoubtful ? fetchImplausible(previous, end, infos.map(({ driver_id: id }) => id)) : { trips: [] },
     // If no trip has an insurance period, one request tells that.
     drove && uninsured?.trip_count !== summary.trip_count
       ? Promise.all(Object.keys(INSURANCE).map((name) => fetchInsurance(name, choices, fleet))) : []]);
-  const rows = drivers.map(({ driving_summary: one, ...entry }) => {
-    const { driver_id: id } = entry.driver_info, trips = ofRows.trips.filter((trip) => trip.driver_id === id);
-    const [now, then] = [[one, start], [before.get(id), previous]].map(([each, first]) =>
-      withDoubt(each, period, first, trips, fleet));
-    return row({ ...entry, driving_summary: now }, then, choices);
-  });
   const size = order === "name" ? MAX_LIMIT : LIMIT;
   render(ui.heading(ORDERS[order][1], ofGroup(group)),
     groupChoice(groups, group, link, { interval: period, at: start }),
@@ -71,11 +76,22 @@ export async function show({ parameters, fleet, settle, render }) {
       el("div", {}, text && el("p", { class: "quiet" }, text),
         rows.length ? [table(rows, choices, link), ui.csvButton("Download CSV", ["ranking", behaviour, format.filePeriod(period, start), group],
           ["ranking"], query, { total: ranked })] : (!ranked || page > 1) && await whyNone(choices, drove, link, fleet.fleet),
+        !orders && count > LIMIT && ui.actionButton(`Print all ${format.number(count)}`, "Printed", () => printAll(count, fetchPage, makeRows)),
         ui.pages(page, count, size, (other) => link({ page: other }), page * size < count && page + 1)),
       el("div", {}, fleetOverTime(byStart, choices, link, judged,
         implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
       insured.some(Boolean) && insurance([...insured, uninsured], choices))));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
+}
+
+/** Puts all drivers into the list, and prints the page. */
+async function printAll(count, fetchPage, makeRows) {
+  const body = document.querySelector(".ranking tbody"), rows = [];
+  for (let page = 1; page <= Math.ceil(count / LIMIT); page++) rows.push(...await makeRows((await fetchPage(page)).drivers));
+  if (!body.isConnected) return;
+  body.replaceChildren(...rows);
+  document.querySelector(".pages").remove();
+  print();
 }
 
 const whyNone = async (...about) => (await loadModule(() => import("./no-drivers.js"))).describe(...about);

@@ -53,3 +53,13 @@ def test_nothing_is_wider_than_the_paper(on_paper, fleet, view):
     page = on_paper(fleet, view)
     wide = "elements => elements.filter((each) => each.getBoundingClientRect().right > innerWidth + 1).length"
     assert page.locator("main *:not(.visually-hidden)").evaluate_all(wide) == 0
+
+
+def test_print_all_prints_all_drivers_of_the_list(visit):
+    page = visit("judged").page
+    page.evaluate("window.print = () => { window.printed = document.querySelectorAll('.ranking tbody tr').length; }")
+    page.get_by_role("button", name="Print all 218").click()
+    page.get_by_text("Printed", exact=True).wait_for()
+    assert page.evaluate("window.printed") == 218
+    assert page.locator(".rank").last.inner_text() == "218"
+    assert page.locator(".pages").count() == 0
