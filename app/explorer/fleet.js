@@ -74,7 +74,7 @@ export async function show({ parameters, fleet, settle, render }) {
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     controls(choices, link), el("div", { class: "fleet" },
       el("div", {}, text && el("p", { class: "quiet" }, text),
-        rows.length ? [table(rows, choices, link), ui.csvButton("Download CSV", ["ranking", behaviour, format.filePeriod(period, start), group],
+        rows.length ? [table(rows, choices, link), ui.csvButton(orders ? "Download CSV by score" : "Download CSV", ["ranking", behaviour, format.filePeriod(period, start), group],
           ["ranking"], query, { total: ranked })] : (!ranked || page > 1) && await whyNone(choices, drove, link, fleet.fleet),
         !orders && count > LIMIT && ui.actionButton(`Print all ${format.number(count)}`, "Printed", () => printAll(count, fetchPage, makeRows)),
         ui.pages(page, count, size, (other) => link({ page: other }), page * size < count && page + 1)),

@@ -109,7 +109,7 @@ function settle(view, parameters, values, { text, dates = {}, last, label } = {}
   const wrong = Object.keys(parameters).filter((each) => String(settled[each]) !== parameters[each]);
   const texts = wrong.map((each) => `${each}=${parameters[each]}`).join(", ");
   view.note = wrong.length > 0 && el("p", { class: "note" }, "The address had ", el("code", {}, texts),
-    ", which cannot be shown. This is shown instead.", Object.entries(dates).some(([each, date]) => parameters[each] < date) && ` ${format.SIX_MONTHS}.`);
+    ", which cannot be shown. This is shown instead.", Object.keys(dates).some((each) => parameters[each] < format.oldestDate()) && ` ${format.SIX_MONTHS}.`);
   return settled;
 }
 

@@ -1,7 +1,7 @@
 // The orders of the list of the fleet that the API has not: by name, and by how much the score changed.
 
 import { MAX_LIMIT } from "./api.js";
-import { CHANGES, LIMIT, fetchRanking, fetchScoresById } from "./fleet.js";
+import { CHANGES, LIMIT, fetchRanking, fetchScoresById, inBox } from "./fleet.js";
 import * as format from "./format.js";
 import { fetchImplausible } from "./implausible.js";
 
@@ -39,5 +39,6 @@ async function fetchChanged(query, isBetter, page, { period, start, miles, group
   const drivers = changed.map((entry, i) => ({ ...entry, rank: i + 1 })).slice((page - 1) * LIMIT, page * LIMIT);
   const of = size < first.count ? `the ${size} with the ${isBetter ? "highest" : "lowest"} scores` : format.count(size, "driver");
   return { count: changed.length, drivers, ranked: first.count,
-    text: `${format.number(changed.length)} of ${of} drove ${isBetter ? "better" : "worse"} than in the ${period} before.` };
+    text: `${format.number(changed.length)} of ${of} drove ${isBetter ? "better" : "worse"} than in the ${period} before. `
+      + `Who drove less than ${inBox(miles)} ${format.unitsName} in it, or has data that look wrong, is left out.` };
 }

@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
-from app.store.reports import NEWEST_FIRST, window_of
+from app.store.reports import NEWEST_FIRST, has_only_later_trips, window_of
 from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, row
@@ -32,9 +32,14 @@ from scripts.reports.page import make_page
 
 
 def find_current_windows(store: Store, fleet: str, period: LongPeriodName | None = None) -> list[ReportWindow]:
-    """Return the windows of the reports on last week, Monday to Sunday, and on last month, or on one of them."""
-    today = str(get_today(get_time_zone(store, fleet)))
-    return [ReportWindow(dates_of_period(each, today)[0], each) for each in ([period] if period else LONG_PERIODS)]
+    """Return the windows of the reports on last week, Monday to Sunday, and on last month, or on one of them.
+
+    It leaves out a window that was over before the first trip of the fleet.
+    """
+    zone = get_time_zone(store, fleet)
+    periods, today = [period] if period else LONG_PERIODS, str(get_today(zone))
+    windows = [ReportWindow(dates_of_period(each, today)[0], each) for each in periods]
+    return [each for each in windows if not has_only_later_trips(store, fleet, each.report_date, zone)]
 
 
 def build_report(store: Store, fleet: str, window: ReportWindow, units: str | None = None) -> Document:

@@ -112,6 +112,11 @@ def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too
     assert dated.messages == []
 
 
+def test_an_end_before_the_start_is_no_matter_of_six_months(visit):
+    note = visit("dated", f"#/events?start={days_ago(2)}&end={days_ago(5)}").text(".note")
+    assert note.endswith("This is shown instead.")
+
+
 def test_the_least_distance_is_ten_miles_unless_the_address_says_none_or_another_one(visit):
     named = visit("named")
     least, less = named.page.get_by_label("At least"), named.page.get_by_role("link", name="1 drove less")
