@@ -91,12 +91,11 @@ def _serve_metrics() -> None:
     # Imported here, because prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported: the folder of the
     # files to which each worker writes its values.
     from prometheus_client import CollectorRegistry
-    from prometheus_client.multiprocess import MultiProcessCollector
 
-    from scripts.server.store_collector import StoreCollector
+    from scripts.server.collectors import StoreCollector, WorkersCollector
 
     registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    registry.register(WorkersCollector(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
     if service.mongodb_uri:
         registry.register(StoreCollector(Store.of(service_client(service)[service.mongodb_database])))
     serve_metrics(service.metrics_bind, registry)

@@ -11,7 +11,7 @@ from pymongo.errors import OperationFailure
 from app.metrics import Metrics, StoreListener
 from app.services import get_services
 from app.store import Store
-from scripts.server.store_collector import StoreCollector
+from scripts.server.collectors import StoreCollector, WorkersCollector
 from tests.factories import make_driver, make_trip
 
 BIND = "127.0.0.1:9100"
@@ -124,3 +124,8 @@ def test_a_store_that_does_not_respond_is_down_and_has_no_other_metrics():
     with MongoClient("mongodb://127.0.0.1:1", timeoutMS=100) as client:
         metrics = freshness(client["test"])
         assert (metrics("store_up"), metrics("newest_trip_timestamp_seconds")) == (0, None)
+
+
+def test_a_worker_that_starts_has_no_metrics_for_a_moment(tmp_path):
+    (tmp_path / "counter_7.db").touch()
+    assert list(WorkersCollector(str(tmp_path)).collect()) == []

@@ -1,12 +1,14 @@
-"""The metrics of the store, which gunicorn's main process reads at each scrape.
+"""The metrics of all workers and of the store, which gunicorn's main process reads at each scrape.
 
 prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so set it before you import this module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pymongo
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from pymongo import DESCENDING
 from pymongo.errors import PyMongoError
@@ -18,6 +20,19 @@ from schemas.periods import MS_PER_SECOND
 # How long a scrape waits for the database.
 SCRAPE_TIMEOUT_SECONDS = 1.0
 STORE_UP_HELP = "Whether the database responded to this scrape within a second."
+
+
+class WorkersCollector(Collector):
+    """The sums of the workers' metrics, which each worker writes to files in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics. A worker that starts has an empty file for a moment, which cannot be read."""
+        files = [str(path) for path in self._folder.glob("*.db") if path.stat().st_size]
+        metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return metrics
 
 
 class StoreCollector(Collector):
