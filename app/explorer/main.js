@@ -171,7 +171,7 @@ function showSignIn(message) {
       "A driver's key shows your own score, what costs you points, and your trips."),
     form, el("p", { class: "quiet" }, "A key that you enter opens all tabs of this browser until you close them or press Forget key in one. ",
       "If you keep it on this device, it stays until you press Forget key, ",
-      "for whoever uses the browser. A browser keeps links: have no key in one. ",
+      "for whoever uses the browser. Put no key into a link: the history of the browser shows it. ",
       "The operator of this service issues keys. ",
       "For the demonstration fleet, ", el("code", {}, "make run"), " prints a link that opens this page."));
 }

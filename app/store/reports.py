@@ -30,12 +30,14 @@ def window_of(report: Document) -> ReportWindow:
     return ReportWindow(report["report_date"], report["period"])
 
 
-def get_report(store: Store, fleet: str, window: ReportWindow) -> Document | None:
-    """Return the report (schema StoredReport) of a fleet on a window, or None. Index: (fleet, report_date, period).
+def match_report(fleet: str, window: ReportWindow) -> Document:
+    """Return the condition for the report of a fleet on a window. Index: reports (fleet, report_date, period)."""
+    return {"fleet": fleet, "report_date": window.report_date, "period": window.period}
 
-    Raises InvalidDocument.
-    """
-    report = store.reports.find_one({"fleet": fleet, **window._asdict()})
+
+def get_report(store: Store, fleet: str, window: ReportWindow) -> Document | None:
+    """Return the report (schema StoredReport) of a fleet on a window, or None. Raises InvalidDocument."""
+    report = store.reports.find_one(match_report(fleet, window))
     if report is not None and SCHEMA.validate(report):
         raise InvalidDocument(store.reports, report)
     return report
@@ -50,9 +52,10 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         reports = list(store.reports.find(match, {"_id": 0}, session=session, **options))
     records = [
         {
-            **(window := window_of(report))._asdict(),
-            "start_date": window.dates[0],
-            "end_date": window.dates[-1],
+            "report_date": report["report_date"],
+            "period": report["period"],
+            "start_date": (dates := window_of(report).dates)[0],
+            "end_date": dates[-1],
             "built_at": report["built_at"],
             "driver_count": report["drivers"],
             "units": report["units"],

@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
-from app.store.reports import NEWEST_FIRST, has_only_later_trips, window_of
+from app.store.reports import NEWEST_FIRST, has_only_later_trips, match_report, window_of
 from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, row
@@ -61,8 +61,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
         page = make_page(collector.figures, UNITS[units])
         files = {"csv": csv_file, "page": write_file(store, fleet, window, "page", [page])}
         report = {
-            "fleet": fleet,
-            **window._asdict(),
+            **match_report(fleet, window),
             "built_at": collector.figures.built_at,
             "drivers": collector.figures.drivers,
             **files,
@@ -76,15 +75,14 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
 
 def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Return whether a fleet has the report on a calendar week or month, and what it shows has not changed since."""
-    report = store.reports.find_one({"fleet": fleet, **window._asdict()})
+    report = store.reports.find_one(match_report(fleet, window))
     return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, window)
 
 
 def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
     """Return the units of the report that is there, else of the fleet's last one up to its date."""
-    identity = {"fleet": fleet, **window._asdict()}
     match = {"fleet": fleet, "report_date": {"$lte": window.report_date}}
-    report = store.reports.find_one(identity) or store.reports.find_one(match, sort=NEWEST_FIRST)
+    report = store.reports.find_one(match_report(fleet, window)) or store.reports.find_one(match, sort=NEWEST_FIRST)
     return report["units"] if report else MILES
 
 
@@ -92,7 +90,7 @@ def _publish(store: Store, session: ClientSession, report: Document, erasures: i
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
     if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
-    identity = {"fleet": report["fleet"], **window_of(report)._asdict()}
+    identity = match_report(report["fleet"], window_of(report))
     if replaced := store.reports.find_one(identity, session=session):
         mark_replaced(store, session, replaced)
     store.reports.replace_one(identity, report, upsert=True, session=session)
@@ -112,7 +110,7 @@ def _count_drivers(store: Store, session: ClientSession, fleet: str) -> int:
 
 def delete_report(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Delete a report and its files. Returns whether there was such a report."""
-    if store.reports.delete_one({"fleet": fleet, **window._asdict()}).deleted_count == 0:
+    if store.reports.delete_one(match_report(fleet, window)).deleted_count == 0:
         return False
     remove_files(store, fleet, window)
     return True
