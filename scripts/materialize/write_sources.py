@@ -97,7 +97,7 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, st
         left_out = set_dates(store, session, fleet, [trip.detail for trip in trips])
         written = [trip for index, trip in enumerate(trips) if index not in left_out]
         sources = {trip.source["_id"]: trip.source for trip in written}
-        # The same schema has checked them. To check each point of a trail again would take MongoDB as long as to write it.
+        # The same schema has checked them, and MongoDB would take long to check each point of a trail again.
         write_by_id(store.trips, session, sources, bypass_document_validation=True)
         materialize(store, session, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
         return left_out
