@@ -1,20 +1,16 @@
 """Batches of the fleet f1, and the states that the store is in after them."""
 
-import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bson
-from pymongo import MongoClient
-from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from app.store.drivers import BY_OFFSET, HEAD_OFFSET
 from scripts.materialize.rebuild_and_verify import verify_fleet
 from scripts.materialize.write_sources import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
-from scripts.mongodb.transactions import lock_fleet
 from tests.store_contents import DRIVER, HISTORY, PRESENT, TRIP
 
 FLEET = "f1"
@@ -69,24 +65,3 @@ def empty(db: Database) -> None:
     """Delete all documents of the store."""
     for name in COLLECTIONS:
         db[name].delete_many({})
-
-
-@contextlib.contextmanager
-def transaction_lifetime(client: MongoClient, seconds: int) -> Iterator[None]:
-    """Have the server abort transactions after so many seconds, such as those of killed processes."""
-    name = "transactionLifetimeLimitSeconds"
-    earlier = client.admin.command("getParameter", **{name: 1})[name]
-    client.admin.command("setParameter", **{name: seconds})
-    try:
-        yield
-    finally:
-        client.admin.command("setParameter", **{name: earlier})
-
-
-@contextlib.contextmanager
-def locked(db: Database) -> Iterator[ClientSession]:
-    """Hold the fleet locked in a transaction, as one that writes to it does."""
-    # For as long as a process may take to start on a busy machine.
-    with transaction_lifetime(db.client, 100), db.client.start_session() as session, session.start_transaction():
-        lock_fleet(Store.of(db), session, FLEET)
-        yield session

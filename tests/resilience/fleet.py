@@ -1,9 +1,9 @@
 """A small fleet: what is imported, the requests, and their expected responses."""
 
 import datetime
+import json
 
 from tests.factories import make_driver, make_event, make_point, make_trip
-from tests.import_processes import write_file
 from tests.operations import OF_DATA, make_target
 from tests.resilience.load import Request
 from tests.resilience.processes import DATABASE, run_command
@@ -30,6 +30,12 @@ def make_trips():
         trip = make_trip(start, f"d{n % DRIVERS:02}", **named)
         trips.append({**trip, "events": [make_event(trip["trip_start_time"])]})
     return trips
+
+
+def write_file(path, lines):
+    """Write an NDJSON file, and return its path."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
 
 
 def load_fleet(uri, folder, fleet=FLEET, database=DATABASE):

@@ -5,14 +5,14 @@ import http.client
 import json
 import re
 import subprocess
+import time
 import uuid
 
 import pytest
 
 from tests.factories import make_driver
-from tests.import_processes import write_file
-from tests.resilience.fleet import MONDAY, issue_key
-from tests.resilience.load import API, TIMEOUT_SECONDS
+from tests.resilience.fleet import MONDAY, issue_key, write_file
+from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures
 from tests.resilience.processes import ROOT, Service, program, run_command
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.resilience.raw import exchange
@@ -218,6 +218,21 @@ def test_while_the_store_is_down_the_proxy_passes_on_the_responses_of_the_servic
     finally:
         store.repair()
         wait_until(proxy.responds)
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_no_request_fails_while_one_instance_does_not_reach_mongodb(service, store, folder, kind):
+    lost = Service(folder, f"lost-{kind}", MONGODB_URI="mongodb://127.0.0.1:1", WEB_CONCURRENCY="1")
+    with (
+        lost,
+        Proxy(folder / f"lost-{kind}", kind, (service, lost)) as proxy,
+        Load(proxy.address, store.key, store.expected, clients=2) as load,
+    ):
+        # HAProxy finds out with its next probe.
+        load.recover()
+        since = time.monotonic()
+        load.more(200)
+        assert not failures(load.sent_after(since))
 
 
 @BOTH

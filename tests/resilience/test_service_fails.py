@@ -64,19 +64,6 @@ def test_no_request_fails_during_a_rolling_restart(pair, loads, report):
     assert not failures(results)
 
 
-@pytest.mark.parametrize("kind", SHIPPED)
-def test_no_request_of_a_single_client_fails_when_an_instance_ends(kind, store, pair, tmp_path, report):
-    # A worker that ends keeps its socket for 2 seconds, and may then reset what nobody else has taken.
-    with Proxy(tmp_path, kind, pair) as proxy, Load(proxy.address, store.key, store.expected, clients=1) as load:
-        for number in range(TIMES):
-            load.more()
-            pair[number % 2].stop()
-            pair[number % 2].start()
-        load.more()
-    report(f"SIGTERM {TIMES} times behind {kind}, one client: {summarize(load.results)}")
-    assert not failures(load.results)
-
-
 def test_no_request_fails_when_the_workers_are_replaced(pair, loads, report):
     for _ in range(TIMES):
         before = {*pair[0].children()}

@@ -9,8 +9,7 @@ import time
 import pytest
 
 from tests.factories import make_driver
-from tests.import_processes import write_file
-from tests.resilience.fleet import SUNDAY, issue_key, load_long_trip
+from tests.resilience.fleet import SUNDAY, issue_key, load_long_trip, write_file
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summarize
 from tests.resilience.processes import run_command
 from tests.resilience.proxies import SHIPPED, Proxy
