@@ -76,9 +76,10 @@ def test_one_fleet_is_pruned_alone(command, loaded):
     assert loaded.trips.count_documents({"fleet": "f2"}) == 3
 
 
-def test_reports_go_whose_seven_days_are_all_pruned(command, loaded):
+def test_reports_go_whose_days_are_all_pruned(command, loaded):
     for date in (DATE, "2026-03-12"):
         assert command("reports", "build", "--fleet", "f1", "--report-date", date).exit_code == 0
+    command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-01", "--period", "month")
     command("prune", "--before", DATE)
     assert [report["report_date"] for report in loaded.reports.find()] == ["2026-03-12"]
     assert loaded["report_files.files"].count_documents({}) == 2
