@@ -1,15 +1,9 @@
 """The messages of failures: each says what to change."""
 
-import asyncio
-
 import pytest
 from limits import parse
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 from pymongo.errors import ServerSelectionTimeoutError
 
-from scripts.mcp_server.client import open_service
-from scripts.mcp_server.server import create_server
 from tests.agents.conftest import call_tool
 from tests.factories import make_driver
 from tests.service_process import free_port
@@ -170,20 +164,3 @@ def test_wrong_arguments_are_named_with_the_reason(fail, tool, arguments, reason
     message = fail(tool, **arguments)
     assert reason in message
     assert len(message) < 20_000
-
-
-@pytest.mark.parametrize(
-    "request_name",
-    [
-        lambda client, name: client.call_tool(name, {}),
-        lambda client, name: client.read_resource(f"x:{name}"),
-        lambda client, name: client.get_prompt(name),
-    ],
-)
-def test_an_error_does_not_repeat_a_long_name(url, request_name):
-    async def run():
-        async with Client(create_server(open_service(url, "x"))) as client:
-            with pytest.raises(MCPError, match="has at most 1000 characters"):
-                await request_name(client, "x" * 900_000)
-
-    asyncio.run(run())

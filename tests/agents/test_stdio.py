@@ -72,14 +72,6 @@ def test_the_command_ends_with_its_client_and_without_a_traceback(environment, l
         assert "Traceback" not in process.stderr.read()
 
 
-def test_over_stdio_neither_the_service_nor_the_driver_of_its_database_is_loaded():
-    program = "import sys; from scripts.cli import cli; cli(['mcp'], standalone_mode=False); print(*sys.modules)"
-    words = [sys.executable, "-c", program]
-    loaded = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout.split()
-    assert "scripts.mcp_server.server" in loaded
-    assert {"app", "flask", "pymongo"}.isdisjoint(loaded)
-
-
 def test_a_missing_extra_is_named_with_the_way_to_install_it(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "anyio", None)
     output = command("mcp").output

@@ -241,12 +241,6 @@ def test_the_fleet_is_that_of_the_service(call, service):
     assert interval["change"]["fm_score"] == pytest.approx(last["fm_score"] - before["fm_score"])
 
 
-def test_a_change_is_the_difference_of_what_is_shown(call, load):
-    load(make_trip("2026-03-02T08:00", "ann", distance_miles=0.06), make_trip("2026-03-09T08:00", distance_miles=0.14))
-    (before, last) = call("fleet_summary")["intervals"]
-    assert last["change"]["distance_miles"] == round(last["distance_miles"] - before["distance_miles"], 1) == 30
-
-
 @pytest.mark.parametrize("policy", [COUNTED, LEFT_OUT])
 def test_the_fleet_is_said_to_include_implausible_trips_if_it_does(call, load, service, policy):
     set_settings(service.store, "f1", implausible_trips=policy)
@@ -314,36 +308,6 @@ def test_a_trip_is_described_with_its_events_and_without_its_trail(call, load):
         ("OVERSPEEDING", fast["event_data"]),
     ]
     assert "trail" not in str(data)
-
-
-def test_the_time_of_a_clock_that_was_not_set_is_soon_after_1970(call, load):
-    load(make_trip("2026-03-10T08:00", "dee", trip_id="t", events=[make_event(5000)]))
-    assert call("describe_trip", trip_id="t")["events"][0]["event_start_timestamp"] == "1970-01-01T00:00:05Z"
-
-
-LARGEST = 2**63 - 1
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "path"),
-    [
-        ("compare_drivers", {"driver_ids": ["ann", "dee"]}, "drivers.1.behaviours.0.count"),
-        ("who_needs_coaching", {}, "drivers.1.behaviours.0.count"),
-        ("explain_score", DEE, "behaviours.0.count"),
-        ("driver_summary", DEE, "summary.events_summary.hard_brake_count"),
-        ("list_trips", DEE, "trips.0.event_summary.hard_brake_count"),
-    ],
-)
-def test_a_count_may_have_64_bits(call, load, tool, arguments, path):
-    load(make_trip("2026-03-10T08:00", "dee", event_summary=make_event_summary(hard_brake_count=LARGEST)))
-    assert find(call(tool, **arguments), path) == LARGEST
-
-
-def test_brakes_without_a_mile_are_explained_though_they_cost_nothing(call, load):
-    load(make_trip("2026-03-10T08:00", "dee", distance_miles=0, event_summary=make_event_summary(hard_brake_count=9)))
-    result = call("explain_score", **DEE)
-    assert (result["score"]["fm_score"], find(result, "behaviours.*.count")) == (100, [9])
-    assert find(result, "behaviours.*.points_lost") == [0]
 
 
 def test_today_is_that_of_the_fleet(call, service, clock):

@@ -58,13 +58,6 @@ VIEWS = {
     # With a key of one driver.
     "demo/demo-12": ["#/fleet", "#/trip/nothing"],
 }
-# The elements in which a word is on two lines.
-BROKEN_WORDS = """(elements, word) => elements.filter(({ firstChild: text }) => {
-  const range = document.createRange(), start = text.textContent.indexOf(word);
-  range.setStart(text, start);
-  range.setEnd(text, start + word.length);
-  return range.getClientRects().length > 1;
-}).length"""
 # Chromium logs every response of an error by itself.
 ERROR_STATUS = "the server responded with a status of 4"
 
@@ -185,16 +178,6 @@ def test_a_link_with_another_key_asks_first_and_leaves_the_key_that_is_kept_on_t
     other.get_by_role("heading", name="Who needs coaching first").wait_for()
 
 
-def test_a_refused_key_of_a_link_leaves_the_key_that_is_kept_on_the_device(visit, live):
-    page = (opened := visit("demo")).page
-    page.evaluate("localStorage.setItem('driver-analytics-key', sessionStorage.getItem('driver-analytics-key'))")
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.evaluate("location.hash = '#key=nonsense'")
-    expect(page.get_by_role("alert")).to_contain_text("refused this key")
-    page.reload()
-    assert opened.wait("coaching")
-
-
 @pytest.mark.parametrize("key", ["nonsense", "ключ ☃"])
 def test_a_key_that_does_not_work_leads_back_to_the_sign_in(visit, key):
     page = (opened := visit()).page
@@ -231,14 +214,6 @@ def test_bars_and_swatches_keep_their_colours_on_paper_and_where_the_system_sets
     streams = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)endstream", plain.page.pdf(), re.DOTALL)
     drawn = b"".join(zlib.decompressobj().decompress(stream) for stream in streams)
     assert drawn.count(b".851 .451 .051 rg") >= plain.page.locator("i.overspeeding").count()
-
-
-def test_no_word_breaks_on_a_phone(visit):
-    page = visit("demo", width=PHONE).page
-    for name in ("Overspeeding", "acceleration"):
-        reasons = page.locator(".why b", has_text=name)
-        assert reasons.count() > 0
-        assert reasons.evaluate_all(BROKEN_WORDS, name) == 0, name
 
 
 def test_a_hostile_name_is_text_in_every_view(visit):

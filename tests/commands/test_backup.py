@@ -1,8 +1,5 @@
 """driver-analytics backup and restore."""
 
-import contextlib
-import gzip
-import hashlib
 import json
 import shutil
 import signal
@@ -15,14 +12,12 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from schemas.report_window import ReportWindow
-from scripts.admin import backup
 from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.collections import INDEXES, prepare_collections
 from scripts.reports.build import build_report
-from tests.command_recorder import WRITES
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -120,29 +115,6 @@ def test_the_change_feed_of_a_restored_store_begins_from_scratch(command, source
     assert after.copy == before.copy
 
 
-def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(command, empty, tmp_path):
-    prepare_collections(Store.of(empty))
-    stored = {"_id": "f1/d1", "fleet": "f1", "driver_id": "d1", "alias": "A"}
-    empty.drivers.insert_one(stored, bypass_document_validation=True)
-    assert command("backup", str(tmp_path / "saved")).exit_code == 0
-    empty.client.drop_database(empty)
-    assert command("restore", str(tmp_path / "saved")).exit_code == 0
-    assert empty.drivers.find_one() == {**stored, **make_driver("d1", alias="A")}
-    assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")
-
-
-def test_a_fleet_that_has_only_reports_is_restored_as_a_fleet(command, empty, tmp_path):
-    prepare_collections(Store.of(empty))
-    load(empty, make_trip())
-    build_report(Store.of(empty), "f1", ReportWindow(DATE))
-    for name in ("drivers", "trips"):
-        empty[name].delete_many({})
-    command("backup", str(tmp_path / "saved"))
-    empty.client.drop_database(empty)
-    command("restore", str(tmp_path / "saved"))
-    assert command("rollups", "verify", "--fleet", "f1").exit_code == 0
-
-
 def test_a_backup_is_for_its_owner_alone(saved):
     assert {path.stat().st_mode & 0o777 for path in (saved, *saved.iterdir())} == {0o700, 0o600}
 
@@ -206,29 +178,6 @@ def test_an_invalid_manifest_is_named_before_anything_is_loaded(command, saved, 
     assert refused.stderr.startswith(f"Error: {folder}/manifest.json is invalid: {reason}")
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (gzip.compress(b"x"), "size"),
-        (gzip.compress(b"x")[:-9], "Compressed file ended"),
-        (b"no gzip", "Not a gzipped file"),
-    ],
-    ids=["a byte", "cut off", "no gzip"],
-)
-def test_a_file_that_cannot_be_read_ends_a_restore_with_one_line(command, tmp_path, monkeypatch, content, reason):
-    saved = tmp_path / "saved"
-    command("backup", str(saved))
-    (saved / "trips.bson.gz").write_bytes(content)
-    manifest = json.loads((saved / "manifest.json").read_text())
-    manifest["collections"]["trips"]["sha256"] = hashlib.sha256(content).hexdigest()
-    (saved / "manifest.json").write_text(json.dumps(manifest))
-    monkeypatch.setenv("MONGODB_DATABASE", "damaged")
-    ended = command("restore", str(saved))
-    assert (ended.exit_code, ended.stderr.count("\n")) == (1, 1)
-    assert ended.stderr.startswith(f"Error: {saved}/trips.bson.gz cannot be read: ")
-    assert reason in ended.stderr
-
-
 def test_a_backup_and_a_restore_name_the_document_that_cannot_be_restored(
     command, mongod, empty, tmp_path, monkeypatch
 ):
@@ -282,14 +231,3 @@ def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_pat
     assert command("backup", str(folder)).exit_code == 0
     assert not part.exists()
     check(folder)
-
-
-def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, empty, recorder, monkeypatch):
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare_collections(Store.of(empty))
-        monkeypatch.setattr(backup, "open_store", lambda: contextlib.nullcontext(Store.of(client[empty.name])))
-        assert command("restore", str(saved)).exit_code == 0
-        *others, last = [sent for sent in recorder.commands if WRITES & set(sent)]
-    assert last["insert"] == "keys"
-    assert len(others) > 20
-    assert "keys" not in [sent.get(name) for sent in others for name in WRITES]

@@ -1,30 +1,13 @@
 """The command line as a whole."""
 
 import re
-import signal
 import subprocess
-import sys
 
 import click
 import pytest
 
 from scripts.cli import cli
-from tests.service_process import COMMAND, ROOT, reset_ctrl_c
-
-# An import hook that presses Ctrl-C when the command line is loaded.
-INTERRUPT = """
-import os, signal, sys
-from scripts.entry_point import main
-
-class Interrupt:
-    def find_spec(self, name, *_):
-        if name == "scripts.cli":
-            os.kill(os.getpid(), signal.SIGINT)
-
-sys.meta_path.insert(0, Interrupt())
-main()
-"""
-
+from tests.service_process import COMMAND, ROOT
 
 USAGE_ERRORS = {
     "nothing": "No such command",
@@ -113,12 +96,6 @@ def test_it_prints_its_help_without_arguments(run_main):
     result = run_main()
     assert result.status == 2
     assert "Usage: driver-analytics" in result.stderr
-
-
-def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
-    words = [sys.executable, "-c", INTERRUPT]
-    result = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=reset_ctrl_c)
-    assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 
 def test_a_full_standard_output_is_an_error_in_one_line(monkeypatch):

@@ -2,23 +2,13 @@
 
 import contextlib
 import io
-import json
-import os
-import re
-import signal
-import socket
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
-from pymongo import MongoClient
 
 from scripts.mongodb.embedded_mongod import embedded_mongod
-from tests.factories import make_trip
-from tests.service_process import COMMAND, wait_until
 
-NOBODY = 65534
 # A mongod that writes an error to its log, which is the ninth argument, and ends.
 FAILING = """#!/bin/sh
 [ "$1" = --version ] || echo '{"s":"E", "msg":"WiredTiger error message", "attr":{"error_str":"I/O error"}}' >"$9"
@@ -35,18 +25,6 @@ def folder(mongod_uri):
             yield folder
 
 
-@pytest.fixture
-def nobody():
-    """Be another user, which only root can."""
-    if os.geteuid():
-        pytest.skip("only root can become another user")
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
-    yield
-    os.seteuid(0)
-    os.setegid(0)
-
-
 def test_it_listens_on_no_port(folder):
     process, sockets = Path("/proc", (folder / "mongod.pid").read_text().strip()), set()
     for file in (process / "fd").iterdir():
@@ -58,25 +36,6 @@ def test_it_listens_on_no_port(folder):
 
 def test_only_its_user_can_enter_its_folder(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
-
-
-def test_another_user_can_neither_connect_nor_read_nor_lock(folder, nobody):
-    with socket.socket(socket.AF_UNIX) as client, pytest.raises(PermissionError):
-        client.connect(str(folder / "mongod.sock"))
-    for name in ("mongod.log", "start.lock"):
-        with pytest.raises(PermissionError):
-            (folder / name).read_bytes()
-
-
-def test_a_folder_that_was_moved_keeps_its_data(mongod_uri, data_folder):
-    # A URI has other characters in place of those of the second name.
-    before, after = data_folder / "before", data_folder / "after ü+%2F@?"
-    with embedded_mongod(before) as uri, MongoClient(uri) as client:
-        client.test.things.insert_one({"_id": 1})
-    before.rename(after)
-    with embedded_mongod(after) as uri, MongoClient(uri) as client:
-        assert client.test.things.find_one() == {"_id": 1}
-        client.test.things.insert_one({"_id": 2})
 
 
 @pytest.fixture
@@ -110,22 +69,3 @@ def test_a_command_on_a_terminal_asks_before_it_creates_a_database(run_without_a
     question = f"MONGODB_URI is not set, and {tmp_path}/data has no database yet. Create one? [y/N]: "
     assert run_without_a_database("n\n") == (1, "", f"{question}Aborted.\n")
     assert not (tmp_path / "data").exists()
-
-
-def test_an_import_whose_server_ends_says_so_and_how_much_it_loaded(mongod_uri, data_folder):
-    words, folder = [COMMAND, "import", "--fleet", "f1", "--trips", "-"], data_folder / "ends"
-    environment = {**os.environ, "DATA_DIR": str(folder), "MONGODB_URI": ""}
-    with (
-        embedded_mongod(folder) as uri,
-        subprocess.Popen(words, stdin=-1, stderr=-1, bufsize=0, env=environment) as importing,
-    ):
-        with MongoClient(uri) as client:
-            for trip_id in ("t1", "t2"):
-                importing.stdin.write(json.dumps(make_trip(trip_id=trip_id)).encode() + b"\n")
-                wait_until(lambda sent=trip_id: client.driver_analytics.trips.find_one({"trip_id": sent}))
-        os.kill(int((folder / "mongodb" / "mongod.pid").read_text()), signal.SIGKILL)
-        *_, loaded, error = importing.stderr.read().decode().splitlines()
-    reason = f"there is no error in its log. Its log: {folder}/mongodb/mongod.log"
-    # The server may end before it says that it has stored the second one.
-    assert re.fullmatch("stdin: [12] loaded, and the rest not", loaded)
-    assert (importing.returncode, error) == (1, f"Error: The embedded MongoDB ended: {reason}")

@@ -195,12 +195,6 @@ def test_a_parquet_number_has_each_bit_of_a_double_and_a_date_may_be_in_the_year
     assert driver == ("2026-03-10", ODD_TEXT, None, datetime.date(1, 1, 1))
 
 
-def test_a_folder_of_parquet_files_may_have_any_name(command, loaded, tmp_path):
-    folder = tmp_path / "driver_id=1 [*]? {a,b} '"
-    ended = command("export", "--fleet", "f1", "--out", str(folder), "--format", "parquet")
-    assert (ended.exit_code, len(list(folder.iterdir()))) == (0, 5)
-
-
 def test_the_query_of_the_documentation_works(export, monkeypatch):
     (text,) = re.findall(r"```sql\n(.*?)```", DATA.read_text(), re.DOTALL)
     monkeypatch.chdir(export("--format", "parquet"))

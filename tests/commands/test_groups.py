@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from app.store import Store
 from scripts.lifecycle import groups
-from scripts.materialize.write_sources import delete_drivers
 from tests.commands.test_export import read
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import differences
@@ -55,12 +53,6 @@ def test_drivers_join_and_leave(set_group, loaded, command):
     assert groups_of(loaded) == {"by trip": ["North"], "d1": ["a, b/c אב"], "d2": ["a, b/c אב"], "d3": ["North"]}
     assert command("groups", "list", "--fleet", "f1").stdout == "North\t2\na, b/c אב\t2\n"
     assert differences(loaded) == []
-
-
-def test_who_joins_or_leaves_changes_no_version(set_group, loaded):
-    before = loaded.driver_periods.distinct("version")
-    set_group("North", *DRIVERS)
-    assert loaded.driver_periods.distinct("version") == before
 
 
 def test_a_deleted_group_is_unknown(set_group, loaded, command):
@@ -121,13 +113,6 @@ def test_killed_at_any_moment_the_rest_is_named_and_repeated_it_ends(set_group, 
         assert sorted(named) == [f"driver_periods {name} profile: differs" for name in sorted(sources ^ profiles)]
     assert groups_of(loaded) == {"by trip": ["North"], "d1": ["North", "South"], "d3": ["North"]}
     assert differences(loaded) == []
-
-
-def test_a_deletion_that_was_killed_ends_when_it_is_repeated(set_group, loaded, command):
-    set_group("North", "d1", "d2")
-    loaded.driver_groups.delete_many({"fleet": "f1"})
-    assert command("groups", "delete", *NORTH).stdout == "f1: deleted North; 2 drivers left\n"
-    assert groups_of(loaded) == {}
 
 
 # Lines of the drivers' file.
@@ -214,11 +199,3 @@ def test_a_driver_keeps_the_groups_without_a_source_and_loses_them_when_erased(s
     result = command("erase", "--fleet", "f1", "--driver", "d1", "--yes")
     assert "1 documents in driver_groups" in result.stdout
     assert (groups_of(loaded), differences(loaded)) == ({"by trip": ["North"]}, [])
-
-
-def test_a_driver_who_is_gone_is_in_the_groups_again_when_back(loaded):
-    load(loaded, drivers=[make_driver("d2", groups=["North"])])
-    delete_drivers(Store.of(loaded), "f1", ["d2"])
-    assert loaded.driver_periods.count_documents({"fleet": "f1", "groups": "North"}) == 0
-    load(loaded, drivers=[make_driver("d2")])
-    assert (groups_of(loaded), differences(loaded)) == ({"d2": ["North"]}, [])

@@ -173,14 +173,6 @@ def test_a_trip_in_place_of_another_one_is_rejected(run):
     )
 
 
-@pytest.mark.parametrize("zone", ["America", "Factory", ["UTC"], None, "x" * 300])
-def test_a_time_zone_that_is_none_counts_as_utc(run, original, zone):
-    original.faults.append(("fleet", make_page(time_zone=zone)))
-    page = json.dumps({"drivers": [make_driver("d1")], "next_page": None})
-    result = run("drivers", respond(200, page, Link='</openapi.json>; rel="service-desc"'))
-    assert (result.exit_code, original.faults, ": 2 loaded" in result.stdout) == (0, [], True)
-
-
 @pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"])
 def test_a_response_that_trickles_in_is_given_up(end, monkeypatch, begin):
     def trickle(request):
@@ -205,19 +197,7 @@ def test_a_service_that_does_nothing_but_ask_to_wait_is_given_up_after_a_day(run
     assert sum(waits) == 25 * 3_600
 
 
-def test_a_service_that_is_followed_may_ask_to_wait_for_longer(run, waits):
-    assert run("trip/", *[PUT_OFF] * 30, words=["--follow"]).exit_code == 0
-    assert waits.count(3_600) == 30
-
-
 WAIT = respond(429, **{"Retry-After": "40"})
-
-
-@pytest.mark.parametrize(
-    "faults", [[WAIT] * 3 + [respond(500)] * 3, [drop, WAIT, drop], [respond(502), WAIT, respond(502)]]
-)
-def test_a_service_that_asks_to_wait_responds_and_does_not_fail(run, faults):
-    assert ": 2 loaded" in run("drivers", *faults).stdout
 
 
 def test_a_service_that_fails_four_times_ends_it_whatever_is_between(end):
@@ -235,18 +215,6 @@ def test_more_drivers_or_rejected_records_than_fit_in_memory_end_it(end, monkeyp
     drivers = [make_driver(f"d{number}", email=number) for number in range(3)]
     line = end("drivers", make_page(drivers=drivers, next_page=None))
     assert ("more than 2 drivers" in line, "More than 2 records are invalid" in line).count(True) == 1
-
-
-def test_no_cookie_is_kept(run, original):
-    def note_cookies(request):
-        cookies.append(request.headers.get("Cookie"))
-        return Response("{}", 404)
-
-    cookies = list[str | None]()
-    original.faults.append(("driver/", note_cookies))
-    page = json.dumps({"drivers": [make_driver("d1")], "next_page": None})
-    run("drivers", respond(200, page, **{"Set-Cookie": "a=b"}))
-    assert cookies == [None]
 
 
 def send_escapes(request):

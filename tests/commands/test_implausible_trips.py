@@ -195,11 +195,6 @@ def test_the_time_of_the_last_trip_moves_when_a_trip_is_stored_changed_or_delete
     assert Service(mongod).get("/fleet", driver="d0").json["last_trip_received_at"] is None
 
 
-def test_an_unknown_value_of_the_option_names_both(set_policy):
-    result = set_policy("drop")
-    assert (result.exit_code, "'count', 'leave-out'" in result.stderr) == (2, True)
-
-
 def test_follow_counts_each_kind_and_logs_the_first_trip(mongod, log):
     following = Following(mongod)
     following.catch_up()

@@ -1,19 +1,16 @@
 """driver-analytics import."""
 
-import gzip
 import itertools
 import json
-import os
 import resource
 
 import pytest
 
 from schemas.trip import TripDetail
 from scripts.ingest import loader
-from scripts.ingest.rejects import Rejects
 from tests.factories import make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.fleet_states import differences
-from tests.store_contents import everything, load
+from tests.store_contents import everything
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
 
@@ -186,13 +183,6 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
         assert {name: repr(value) for name, value in result.items()} == {n: repr(v) for n, v in trip.items()}
 
 
-def test_a_zero_with_a_sign_is_loaded_without(load_file, write_lines, mongod):
-    paths = ["distance_miles", "trail_path.0.course", "events.3.event_data.user_speed_mph", "start_latitude"]
-    load_file(write_lines("trips.ndjson", *(altered(path, "-0.0", make_whole_trip(trip_id=path)) for path in paths)))
-    assert mongod.trips.count_documents({}) == len(paths)
-    assert "-0.0" not in repr(list(mongod.trips.find()))
-
-
 # The rejects file.
 
 
@@ -241,17 +231,6 @@ def test_a_full_disk_is_an_error_in_one_line_and_leaves_nothing(load_file, write
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_of_two_imports_of_a_file_at_the_same_time_the_last_one_keeps_its_rejects(tmp_path):
-    path = tmp_path / "a.rejected.ndjson"
-    first, last = Rejects(path), Rejects(path)
-    for rejects, text in ((first, b"1"), (last, b"2")):
-        rejects.add(1, text, "bad")
-    first.finish()
-    last.finish()
-    assert json.loads(path.read_text())["input"] == "2"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 # Later lines replace earlier ones: tests/store/test_any_writes.py checks the read models after any writes.
 
 
@@ -297,46 +276,3 @@ def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_file, write
 
 
 # What is read.
-
-
-def test_a_damaged_gzip_file_ends_in_one_line_and_leaves_the_rejects_file_alone(load_file, tmp_path):
-    path = tmp_path / "trips.ndjson.gz"
-    rejects_of(path).write_text("of an earlier import")
-    packed = bytearray(gzip.compress("\n".join(["bad"] * 200).encode(), compresslevel=0))
-    packed[len(packed) // 2] ^= 0xFF
-    path.write_bytes(packed)
-    result = load_file(path, status=1)
-    assert result.stderr.startswith(f"Error: {path} cannot be read")
-    assert result.stderr.count("\n") == 1
-    assert rejects_of(path).read_text() == "of an earlier import"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_pipe_is_read_like_a_file(load_file, write_lines, mongod):
-    path = write_lines("trips.ndjson", make_trip(trip_id="t1"))
-    reading, writing = os.pipe()
-    os.write(writing, path.read_bytes())
-    os.close(writing)
-    load_file(f"/dev/fd/{reading}", options=["--rejects", str(path.parent)])
-    os.close(reading)
-    assert trip_ids(mongod) == ["t1"]
-
-
-@pytest.fixture
-def unique_emails(mongod):
-    """Drivers with an index of the operator, whose e-mail addresses must differ."""
-    load(mongod, drivers=[make_driver("d1", email="one@example.com")])
-    mongod.drivers.create_index("email", name="unique_emails", unique=True)
-    yield mongod
-    mongod.drivers.drop_index("unique_emails")
-
-
-def test_a_write_that_mongodb_refuses_is_reported_at_once_in_one_line(command, run_main, unique_emails, write_lines):
-    before = everything(unique_emails)
-    lines = [make_driver("d1", email="one@example.com", alias="new"), make_driver("d2", email="one@example.com")]
-    path = write_lines("drivers.ndjson", *lines)
-    ended = run_main("import", "--fleet", "f1", "--drivers", str(path))
-    assert (ended.status, ended.stderr.count("\n")) == (1, 1)
-    assert ended.stderr.startswith("Error: MongoDB: E11000 duplicate key error collection: test.drivers index: unique_")
-    assert "one@example.com" not in ended.stderr
-    assert everything(unique_emails) == before

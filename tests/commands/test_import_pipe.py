@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scripts.ingest import importer, loader
+from scripts.ingest import loader
 from scripts.ingest.loader import make_batches
 from scripts.ingest.rejects import Accepted, Rejected
 from tests.factories import make_driver, make_trip
@@ -67,16 +67,6 @@ def test_rejected_lines_go_to_a_file_in_the_folder_of_rejects(pipe, run_main, mo
     pipe.close()
     run_main("import", "--fleet", "f1", "--trips", "-", "--rejects", str(tmp_path))
     assert json.loads((tmp_path / "stdin.rejected.ndjson").read_text())["input"] == "nonsense"
-
-
-def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mongod, monkeypatch):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(loader, "BATCH_SECONDS", 0)
-    monkeypatch.setattr(importer, "TRIPS", importer.TRIPS._replace(write=fail))
-    write(pipe, make_trip())
-    assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
 
 
 ITEMS = [Accepted(number, b"x", "", ("d1", day), events=2) for number, day in enumerate((10, 11, 10))]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.factories import make_trip
-from tests.service_process import ROOT, ServiceProcess, wait_until
+from tests.service_process import ROOT, ServiceProcess
 
 pytestmark = pytest.mark.large
 
@@ -71,17 +71,6 @@ def test_a_file_is_imported_and_served(run, service, tmp_path):
     assert run("import", "--fleet", "f1", "--trips", "trips").returncode == 0
     key = run("keys", "issue", "--fleet", "f1").stdout.strip()
     assert service.get("/drivers", key)[1]["count"] == 1
-
-
-def test_the_openapi_document_is_that_of_the_service(run, service):
-    assert json.loads(run("openapi").stdout)["paths"] == service.get("/openapi.json")[1]["paths"]
-
-
-def test_gunicorn_serves_with_the_settings_of_the_package(programs, mongod_uri, tmp_path):
-    words = (programs / "gunicorn", "-c", "python:scripts.server.gunicorn_conf", "wsgi:app")
-    with ServiceProcess(tmp_path, words=words, folder=tmp_path, MONGODB_URI=mongod_uri) as process:
-        wait_until(process.responds)
-        assert process.get("/healthz") == (200, {"status": "ok"})
 
 
 @pytest.mark.parametrize(

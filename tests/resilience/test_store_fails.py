@@ -1,17 +1,11 @@
 """The store fails under load: what clients see of it."""
 
 import contextlib
-import ctypes
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pymongo import MongoClient
-from pymongo.errors import NetworkTimeout
 
-from app.database import is_outage
-from app.store import Store
 from tests.resilience.fleet import expected_responses, load_fleet
 from tests.resilience.load import Load, Request, Result, failure_of, failures, summarize
 from tests.resilience.processes import DATABASE, ReplicaSet
@@ -122,22 +116,6 @@ def break_connections(client, times):
     """Have so many reads of the service in a row end with a closed connection."""
     fault = {"failCommands": ["find", "aggregate"], "closeConnection": True, "appName": "driver-analytics"}
     client.admin.command("configureFailPoint", "failCommand", mode={"times": times} if times else "off", data=fault)
-
-
-def test_an_interpreter_that_is_busy_is_not_taken_for_a_store_that_hangs(store):
-    # It keeps the interpreter's lock for this time, as the conversion of a long trip does.
-    keep_lock, stop = ctypes.PyDLL(None).usleep, threading.Event()
-
-    def be_busy():
-        while not stop.is_set():
-            keep_lock(100_000)
-
-    with MongoClient(store.uri) as client, ThreadPoolExecutor() as pool:
-        client.admin.command("ping")
-        pool.submit(be_busy)
-        found = [is_outage(NetworkTimeout("no response"), Store.of(client[DATABASE])) for _ in range(20)]
-        stop.set()
-    assert not any(found)
 
 
 def test_repeatedly_broken_connections_cause_no_internal_error(store, make_service, report):
