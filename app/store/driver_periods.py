@@ -50,7 +50,10 @@ def check_known(driver_ids: Iterable[str], known: Container[str]) -> None:
 
 
 class Calendar(NamedTuple):
-    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.StoredCalendar`."""
+    """The days on which a driver drove, in order of date: the parallel arrays that a month has.
+
+    `versions` has the version of the day's document, `last_trip_ends` the latest end (epoch ms) of its trips.
+    """
 
     dates: list[str]
     trip_counts: list[int]

@@ -17,7 +17,7 @@ from schemas.search import split_words
 
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
 BLOCK_SIZE = 100
-# The offset of the head of the list, which has the number of a fleet's drivers (schema FleetDrivers).
+# The offset of the head of the list, which has the number of a fleet's drivers, and no other field.
 HEAD_OFFSET = -1
 BY_OFFSET = [("offset", ASCENDING)]
 NO_DRIVERS: Document = {"driver_count": 0}

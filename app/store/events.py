@@ -11,12 +11,12 @@ from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
 from app.store.fleets import find_window
 from app.store.scope import Scope
+from schemas.identity import make_event_id
 from schemas.introspection import Fields, fields_of
 from schemas.list_params import NEWEST
 from schemas.mask import make_pruner
 from schemas.periods import MS_PER_SECOND
 from schemas.plausibility import LEFT_OUT
-from schemas.stored import make_event_id
 from schemas.trip import OVERSPEEDING, FleetEvent
 
 EVENT_FIELDS = tuple(fields_of(FleetEvent))

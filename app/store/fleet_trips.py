@@ -10,12 +10,12 @@ from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_k
 from app.store.fleets import find_window, get_time_zone
 from app.store.scope import Scope
 from app.store.trips import TRIP_DETAIL_FIELDS, TRIP_SUMMARY_FIELDS, find_fragments, make_trip_renderer
+from schemas.identity import make_start_key
 from schemas.introspection import Fields, SelectedFields
 from schemas.list_params import DETAIL, NEWEST
 from schemas.params import WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
 from schemas.segments import NO_INSURANCE_PERIOD
-from schemas.stored import make_start_key
 
 # A page in detail form ends before it has more.
 MAX_PAGE_BYTES = 8_000_000

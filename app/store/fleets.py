@@ -8,7 +8,11 @@ from app.store import InvalidDocument, OtherFormat, Store
 from schemas.fields import MAX_EPOCH_MS
 from schemas.periods import UTC, dates_from, get_zone, midnight
 from schemas.plausibility import COUNTED
-from schemas.stored import FORMAT
+
+# The number of the format of the read models and of the fleet state. Increment it with each change after which those
+# that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
+# document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
+FORMAT = 6
 
 
 def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:

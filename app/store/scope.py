@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from app.store import Document
-from schemas.stored import make_id
+from schemas.identity import make_id
 
 
 class Scope(NamedTuple):

@@ -38,15 +38,14 @@ from scripts.command_line.private_files import OWNER_ONLY, open_private
 from scripts.command_line.reasons import describe_errors
 from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.sources import SCHEMAS, find_invalid
-from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
+from scripts.mongodb.validators import VALIDATORS
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
 COLLECTIONS = (*SOURCES, "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
-# MongoDB validates these.
-VALIDATED = ("reports", "keys")
-MAX_NAMED_SOURCES = 5
+# Invalid documents of each collection that an error message names.
+MAX_NAMED_DOCUMENTS = 5
 # GridFS creates these indexes at its first write, but not if there are files already.
 FILE_INDEXES = {
     f"{BUCKET}.files": ([("filename", ASCENDING), ("uploadDate", ASCENDING)], False),
@@ -113,7 +112,7 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
     with open_store(writes=False, any_format=True) as store, _create(folder) as partial:
         manifest = _write(store, partial)
-        invalid = [*_find_invalid_sources(store), *find_invalid_documents(store, VALIDATED, {})]
+        invalid = _find_invalid_documents(store)
         if not any(entry["documents"] for entry in manifest["collections"].values()):
             say_empty(store)
     echo(f"{folder}: {_format_counts(manifest)}")
@@ -124,13 +123,16 @@ def backup(folder: Path) -> None:
         )
 
 
-def _find_invalid_sources(store: Store) -> list[str]:
-    """Return lines about sources that `restore` would refuse, a few of each collection."""
+def _find_invalid_documents(store: Store) -> list[str]:
+    """Return lines about documents that `restore` would refuse, a few of each collection."""
     lines = list[str]()
     for name in SOURCES:
         # MongoDB's validator is the faster check, but it refuses what an earlier version wrote without a new field.
         invalid = find_invalid(name, store.db[name].find({"$nor": [VALIDATORS[name]]}))
-        lines += map(str, invalid[:MAX_NAMED_SOURCES])
+        lines += map(str, invalid[:MAX_NAMED_DOCUMENTS])
+    for name in ("reports", "keys"):
+        found = store.db[name].find({"$nor": [VALIDATORS[name]]}, IDENTIFYING_FIELDS).limit(MAX_NAMED_DOCUMENTS)
+        lines += [f"{name} {identifiers}" for identifiers in found]
     return lines
 
 

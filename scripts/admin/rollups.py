@@ -10,7 +10,7 @@ from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, with_progress
 from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
-from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
+from scripts.mongodb.connection import open_store, select_fleets
 
 MAX_PRINTED_DIFFERENCES = 20
 
@@ -19,8 +19,8 @@ MAX_PRINTED_DIFFERENCES = 20
 def rollups() -> None:
     """Rebuild or verify the read models.
 
-    Read models are the documents that the API reads. They are derived from drivers, groups and trips. One that is
-    invalid, because another program wrote it past MongoDB's validators, counts as absent, and is named.
+    Read models are the documents that the API reads. They are derived from drivers, groups and trips. An invalid one of
+    these, which another program wrote past MongoDB's validators, counts as absent, and is named.
     """
 
 
@@ -54,12 +54,11 @@ def verify(fleet: str | None) -> None:
         for name in select_fleets(store, fleet):
             # A day that a changed trip left or reached is compared with the trip, and with all days.
             invalid_count, differences = 0, dict[str, None]()
-            with naming_invalid_documents(store, name):
-                for outcome in with_progress(name, verify_fleet(store, name)):
-                    invalid_count += len(outcome.invalid)
-                    differences |= dict.fromkeys(outcome.differences)
-                    for source in outcome.invalid:
-                        echo(f"{name}: {source}", err=True)
+            for outcome in with_progress(name, verify_fleet(store, name)):
+                invalid_count += len(outcome.invalid)
+                differences |= dict.fromkeys(outcome.differences)
+                for source in outcome.invalid:
+                    echo(f"{name}: {source}", err=True)
             for difference in itertools.islice(differences, MAX_PRINTED_DIFFERENCES):
                 echo(f"{name}: {difference}")
             if len(differences) > MAX_PRINTED_DIFFERENCES:
@@ -74,10 +73,9 @@ def verify(fleet: str | None) -> None:
 
 def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> None:
     """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources."""
-    with naming_invalid_documents(store, fleet):
-        for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
-            for source in outcome.invalid:
-                echo(f"{fleet}: {source}", err=True)
+    for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
+        for source in outcome.invalid:
+            echo(f"{fleet}: {source}", err=True)
 
 
 def _count_days(store: Store, fleet: str, since: str = "") -> int:

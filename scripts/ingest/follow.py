@@ -13,8 +13,8 @@ from pymongo.errors import PyMongoError
 from app.database import get_refusal
 from app.logs import make_logger
 from app.store import SOURCES, Document, Store
+from schemas.identity import make_id, split_id
 from schemas.periods import now_ms
-from schemas.stored import make_id, split_id
 from scripts.command_line.addresses import serve_metrics
 from scripts.command_line.batches import batches_by_size
 from scripts.command_line.output import echo, with_progress

@@ -83,7 +83,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
         raise click.UsageError("Give --drivers, --trips or both.")
     targets = [_get_rejects_path(path, rejects) for path, _ in files]
     _check_paths([path for path, _ in files], [target for target in targets if target])
-    with loader.open_fleet(fleet) as store, loader.naming_new_fleet(store, fleet):
+    with loader.open_for_loading() as store, loader.naming_new_fleet(store, fleet):
         counts = [
             _import_file(store, fleet, path, record_type, target)
             for (path, record_type), target in zip(files, targets, strict=True)

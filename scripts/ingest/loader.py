@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from marshmallow import ValidationError
@@ -18,7 +19,7 @@ from scripts.ingest.rejects import Accepted, Record, RecordType, Rejected, Rejec
 from scripts.materialize.doubts import Doubts
 from scripts.materialize.periods import days_of
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
-from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
+from scripts.mongodb.connection import has_data, open_store
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
 # about a second; MongoDB's limit is 60 seconds. A transaction takes longer the more days of drivers it changes.
@@ -67,13 +68,11 @@ TRIPS = RecordType(
 )
 
 
-@contextlib.contextmanager
-def open_fleet(fleet: str) -> Iterator[Store]:
-    """Open the store for loading many documents of a fleet."""
+def open_for_loading() -> AbstractContextManager[Store]:
+    """Open the store for loading many documents."""
     # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
     gc.set_threshold(GC_THRESHOLD)
-    with open_store() as store, naming_invalid_documents(store, fleet):
-        yield store
+    return open_store()
 
 
 @contextlib.contextmanager

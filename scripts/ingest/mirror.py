@@ -52,7 +52,7 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
-    with open_upstream(url, key, is_followed=is_followed) as client, loader.open_fleet(fleet) as store, rejected:
+    with open_upstream(url, key, is_followed=is_followed) as client, loader.open_for_loading() as store, rejected:
         zone = get_time_zone(store, fleet)
         if since and since > str(get_today(zone)):
             raise click.UsageError("Give --since as a date up to today.")

@@ -13,7 +13,7 @@ from marshmallow import ValidationError
 from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.fields import Identifier
-from schemas.stored import make_id
+from schemas.identity import make_id
 from schemas.trip import TripSummary
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, make_bar

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from app.store import Store
-from schemas.stored import ids_of_fleet
+from schemas.identity import ids_of_fleet
 
 # The name of the only token of `follow`.
 FOLLOW = "follow"

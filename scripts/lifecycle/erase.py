@@ -9,16 +9,16 @@ import click
 from pymongo.client_session import ClientSession
 
 from app.store import Store
+from schemas.identity import make_id
 from schemas.periods import PERIODS
 from schemas.report_window import ReportWindow
-from schemas.stored import make_id
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import build, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
-from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, require_fleet
+from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.build import build_report, find_reports_of
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
@@ -53,7 +53,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
     It lists what it found, and asks for confirmation. If the command was killed, run it again. It cannot reach backups,
     exported and imported files, and files of rejected lines: docs/data.md says what to do about them.
     """
-    with open_store() as store, naming_invalid_documents(store, fleet):
+    with open_store() as store:
         counts, reports = count_documents_of_driver(store, fleet, driver_id), find_reports_of(store, fleet, driver_id)
         unused = find_unused_files_with(store, fleet, driver_id)
         if not (counts or reports or unused):

@@ -24,7 +24,7 @@ from scripts.command_line.private_files import OWNER_ONLY, open_private
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
-from scripts.mongodb.connection import naming_invalid_documents, open_store, require_fleet
+from scripts.mongodb.connection import open_store, require_fleet
 
 GZIP_LEVEL = 1
 DRIVER, PROFILE_FIELDS = Driver(), {"_id": 0, "driver_id": 1, "period": 1}
@@ -57,7 +57,7 @@ def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file
     they contain personal data. Each document is as it was committed at some time during the export. A document that
     violates its schema is left out and named; the exit status is then 1.
     """
-    with open_store(writes=False) as store, naming_invalid_documents(store, fleet):
+    with open_store(writes=False) as store:
         require_fleet(store, fleet)
         match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
         if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):

@@ -9,8 +9,8 @@ from pymongo.client_session import ClientSession
 from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
 from app.store.fleets import get_time_zone, get_trips_state
+from schemas.identity import ids_of_fleet
 from schemas.plausibility import COUNTED, LEFT_OUT
-from schemas.stored import ids_of_fleet
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, TIME_ZONE
 from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
@@ -30,7 +30,6 @@ from scripts.mongodb.connection import (
     BATCH_SIZE,
     find_fleets,
     name_other_fleets,
-    naming_invalid_documents,
     open_store,
     say_empty,
 )
@@ -129,7 +128,7 @@ def set_(fleet: str, time_zone: str | None, implausible_trips: str | None) -> No
     """
     if time_zone is None and implausible_trips is None:
         raise click.UsageError("Give --time-zone, --implausible-trips or both.")
-    with open_store() as store, naming_new_fleet(store, fleet), naming_invalid_documents(store, fleet):
+    with open_store() as store, naming_new_fleet(store, fleet):
         if implausible_trips:
             set_settings(store, fleet, implausible_trips=POLICY_OF[implausible_trips])
             days = find_implausible_days(store, fleet)

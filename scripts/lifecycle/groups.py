@@ -10,7 +10,7 @@ from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.groups import count_drivers
 from schemas.driver import MAX_GROUPS
-from schemas.stored import ids_of_fleet, make_id
+from schemas.identity import ids_of_fleet, make_id
 from scripts.command_line.batches import batches
 from scripts.command_line.driver_ids import read_driver_ids
 from scripts.command_line.options import FLEET, ID
@@ -21,7 +21,6 @@ from scripts.materialize.sources import parse_sources
 from scripts.mongodb.connection import (
     IDS_PER_COMMAND,
     name_other_fleets,
-    naming_invalid_documents,
     open_store,
     require_drivers,
     require_fleet,
@@ -55,7 +54,7 @@ def set_(fleet: str, group: str) -> None:
     drivers at a time. If the command was killed, run it again; until then, 'rollups verify' names differences.
     """
     driver_ids = read_driver_ids(NOTHING_CHANGED, " To delete a group, use 'groups delete'.")
-    with open_store() as store, naming_invalid_documents(store, fleet):
+    with open_store() as store:
         run_transaction(store, fleet, partial(_write_members, store, fleet, group, driver_ids))
         changed = _materialize(store, fleet, group, driver_ids)
         echo(f"{fleet}: {group} has {len(driver_ids)} drivers; {changed} joined or left")
@@ -69,7 +68,7 @@ def delete(fleet: str, group: str) -> None:
 
     If the command was killed, run it again; until then, 'rollups verify' names differences.
     """
-    with open_store() as store, naming_invalid_documents(store, fleet):
+    with open_store() as store:
         require_fleet(store, fleet)
         written = run_transaction(store, fleet, partial(_write_members, store, fleet, group, ()))
         changed = _materialize(store, fleet, group, ())

@@ -11,7 +11,7 @@ from schemas.periods import midnight
 from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, sum_with_progress
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
-from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, select_fleets
+from scripts.mongodb.connection import BATCH_SIZE, open_store, select_fleets
 from scripts.reports.build import delete_report
 
 
@@ -36,8 +36,7 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
             if dry_run:
                 echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
                 continue
-            with naming_invalid_documents(store, name):
-                trips = sum_with_progress(name, count, prune_trips(store, name, before))
+            trips = sum_with_progress(name, count, prune_trips(store, name, before))
             for window in reports:
                 delete_report(store, name, window)
             echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")

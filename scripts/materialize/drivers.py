@@ -10,9 +10,9 @@ from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
+from schemas.identity import make_id
 from schemas.periods import DAY, PROFILE
 from schemas.search import make_search_text
-from schemas.stored import make_id
 from scripts.materialize.groups import find_groups_of
 from scripts.materialize.sources import read_sources
 from scripts.materialize.versions import to_json, version_of
@@ -69,6 +69,7 @@ def _make_profile(
     """Return the profile of a driver: `source` and `groups` may be empty, `first` and `last` are dates with trips.
 
     The first travel date is the earlier one of the date in the source and `first`, the last travel date the later one.
+    `search_text` is what a search reads. The `groups` are absent without any, and no part of the version.
     """
     dates = {
         "first_travel_date": min(filter(None, (source.get("first_travel_date"), first)), default=None),
@@ -135,6 +136,7 @@ def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_rang
 
 
 def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:
+    """Return the block of the drivers after the first `offset` ones, in order of driver_id: parallel arrays."""
     texts = [profile["json"] for profile in profiles]
     return {
         "fleet": fleet,

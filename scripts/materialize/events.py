@@ -6,7 +6,7 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.stored import make_event_id
+from schemas.identity import make_event_id
 
 
 def make_events(

@@ -153,7 +153,11 @@ def _apply(store: Store, session: ClientSession, fleet: str, changes: Sums) -> F
 
 
 def _make_fleet_period(fleet: str, key: SumKey, numbers: Numbers) -> Document | None:
-    """Return the document of a sum, or None if nobody drove."""
+    """Return the document of a sum, or None if nobody drove.
+
+    `sums` is what the contributions of drivers add up to, and `json` the FleetSummary that follows, absent if no trip
+    is counted. `parts` is the same by insurance period, absent without any.
+    """
     if not any(numbers.values()):
         return None
     sums = {name: numbers.get((None, name), 0) for name in CONTRIBUTION}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.stored import ids_of_fleet, make_id
+from schemas.identity import ids_of_fleet, make_id
 from scripts.materialize.sources import read_sources
 
 MAX_GROUPS_OF_FLEET = 1_000

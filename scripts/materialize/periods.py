@@ -41,8 +41,8 @@ OF_TRIPS = {
 }
 # What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
 OF_DAYS = {"days": "$json", "have_insurance_periods": HAS_INSURANCE_PERIODS}
-# What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
-# the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
+# What a month also has of each day: the arrays of a Calendar, and those of `day_totals`. The latter get a prefix,
+# because the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
 CALENDAR_ARRAYS = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
 DAY_PREFIX = "day_"
 DAY_TOTALS = {
@@ -61,7 +61,7 @@ class Day(NamedTuple):
 
 
 def days_of(details: Iterable[Document]) -> set[Day]:
-    """Return the days of trips. `details` are StoredTripDetails with at least `driver_id` and `date`."""
+    """Return the days of trips. `details` have at least `driver_id` and `date`."""
     return {Day(detail["driver_id"], detail["date"]) for detail in details}
 
 
@@ -173,6 +173,11 @@ def _make_day(
     implausible_trip_count: int,
     insurance_periods: Totals | None,
 ) -> Document:
+    """Return the document of a day: its Daily summary as BSON and, if trips are counted, as rendered JSON.
+
+    `trips` has the summary form of each trip as rendered JSON, and `trip_ends` its end (epoch ms), in order of start
+    and trip_id. `contribution` is what the day adds to `fleet_periods`.
+    """
     summary = {**make_driving_summary(totals), "date": day.date}
     rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
     return {
@@ -264,6 +269,11 @@ def _make_period(
     insurance_periods: Totals | None,
     **of_days: list[Any],
 ) -> Document:
+    """Return the document of a week or month: its summary as rendered JSON, in two fragments, and what ranks drivers.
+
+    Both are absent if no trip is counted. A month also has the calendar of its days, and `day_totals`: parallel arrays
+    with the version and the totals of each date, null for one without trips, which windows add up.
+    """
     driver_id, period, start_date = identity
     summary, fragments, ranked = make_driving_summary(totals), {}, {}
     if summary["trip_count"]:

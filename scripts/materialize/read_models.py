@@ -10,8 +10,8 @@ from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
 from schemas.fields import Date
+from schemas.identity import make_id
 from schemas.periods import DAY, now_ms
-from schemas.stored import make_id
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.events import make_events
 from scripts.materialize.fleet_periods import GroupChange, change_groups, change_sums, find_stored_groups

@@ -10,9 +10,9 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, Document, DocumentCollection, Store
-from app.store.fleets import get_time_zone
+from app.store.fleets import FORMAT, get_time_zone
 from schemas.periods import DAY, PERIODS, PROFILE, midnight
-from schemas.stored import FORMAT, StoredFleet
+from schemas.stored import StoredFleet
 from scripts.command_line.batches import batches
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import add_up_month, find_months

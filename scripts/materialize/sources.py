@@ -11,12 +11,12 @@ from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import SOURCES, Document, DocumentCollection, Store
-from schemas.stored import StoredDriver, StoredDriverGroups, StoredTrip, make_id
+from schemas.identity import make_id
+from schemas.stored import IDENTIFIERS, StoredDriver, StoredDriverGroups, StoredTrip
 from scripts.command_line.output import escape
 from scripts.command_line.reasons import describe_errors
 
 SCHEMAS = {"drivers": StoredDriver(), "driver_groups": StoredDriverGroups(), "trips": StoredTrip()}
-IDENTIFIERS = {"drivers": "driver_id", "driver_groups": "driver_id", "trips": "trip_id"}
 
 
 class InvalidSource(NamedTuple):

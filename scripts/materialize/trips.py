@@ -13,11 +13,12 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
+from schemas.identity import make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
 from schemas.score import compute_focus_area, compute_score
 from schemas.segments import INSURANCE_PERIOD
-from schemas.stored import TripTotals, make_id, make_start_key, make_worst_key
+from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.periods import Day, days_of, group_by_dates
 from scripts.materialize.sources import InvalidSource, read_sources
@@ -26,7 +27,8 @@ from scripts.materialize.versions import version_of_texts
 TRIP_DETAIL = TripDetail()
 # Such as `tracking_id`.
 NOT_RETURNED = [name for name in ImportedTrip().fields if name not in TRIP_DETAIL.fields]
-TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
+# The values of a trip that are added up in its Daily summary.
+TRIP_TOTALS_FIELDS = (*AMOUNTS, "event_summary")
 # The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB.
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
@@ -37,7 +39,13 @@ TOMBSTONE_FIELDS = ENTRY_FIELDS - {*CONTENT} | {"driver_id", "deleted_at"}
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
-    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds."""
+    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds.
+
+    They have its filter and sort fields, its totals, and its detail form as rendered JSON in four fragments: `summary`
+    is the summary form, the others are one field each. `implausible` has the kinds of an implausible trip, and is
+    absent for any other; `insurance_period` is absent if it is null. `start_key` and `worst_key` have the two orders of
+    lists of trips.
+    """
     detail = TRIP_DETAIL.dump(add_focus_area(trip))
     summary = {name: detail[name] for name in TRIP_SUMMARY_FIELDS}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
@@ -190,7 +198,11 @@ def _get_content(detail: Document) -> Document:
 def _make_entry(
     fleet: str, trip_id: str, detail: Document | None, before: Document | None, state: Document
 ) -> Document:
-    """Return the entry of a trip, or the tombstone of a deleted one, which had an entry `before`."""
+    """Return the entry of a trip, or the tombstone of a deleted one, which had an entry `before`.
+
+    `change` is the number of the transaction that last changed the trip, `json` the summary form as rendered JSON, and
+    `version` that of the details. `replaced` stands for the earlier versions, and is null without any.
+    """
     # A tombstone has MongoDB's own time, because MongoDB deletes it 30 days later by that.
     deleted = {"driver_id": before["driver_id"], "deleted_at": state["written_at"]} if before else {}
     return {

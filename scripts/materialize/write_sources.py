@@ -9,7 +9,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from schemas.fields import SURROGATE
-from schemas.stored import make_id
+from schemas.identity import make_id
 from scripts.command_line.batches import batches
 from scripts.materialize.groups import Members, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize

@@ -1,24 +1,20 @@
-"""The collections with their indexes and validators. An index has the name of what it finds."""
+"""The collections with their indexes. An index has the name of what it finds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 from pymongo.errors import OperationFailure
 
-from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, Store
+from app.store import COLLECTIONS, Store
 from app.store.rankings import INDEXES as RANKING_INDEXES
 from app.store.rankings import ORDERS
-from schemas.introspection import make_json_schema
-from schemas.stored import STORED
+from scripts.mongodb.validators import VALIDATORS
 
 # The change feed reports a deletion for 30 days.
 TOMBSTONE_SECONDS = 30 * 86_400
 # MongoDB's error code for a collection that exists.
 NAMESPACE_EXISTS = 48
-# Invalid documents of each collection that an error message names.
-MAX_NAMED_DOCUMENTS = 5
 
 
 def _index(name: str, *fields: str, **options: Any) -> IndexModel:
@@ -91,19 +87,6 @@ INDEXES = {
 }
 
 
-def make_validator(schema: Schema) -> dict[str, Any]:
-    """Return the validator of a collection with documents of a schema."""
-    rules = make_json_schema(schema)
-    # The expressions of a source's schema have the rule for its _id.
-    rules["properties"]["_id"] = {}
-    expressions = getattr(schema, "validator_expressions", [])
-    return {"$jsonSchema": rules, **({"$expr": {"$and": expressions}} if expressions else {})}
-
-
-# What each document meets.
-VALIDATORS = {name: make_validator(schema()) for name, schema in STORED.items()}
-
-
 def prepare_collections(store: Store) -> None:
     """Create missing collections and indexes, and update the validators.
 
@@ -112,7 +95,7 @@ def prepare_collections(store: Store) -> None:
     """
     validators = {entry["name"]: entry["options"].get("validator", {}) for entry in store.db.list_collections()}
     for name in COLLECTIONS:
-        validator = {} if name in READ_MODELS else VALIDATORS[name]
+        validator = VALIDATORS.get(name, {})
         if name not in validators:
             _create(store, name, validator)
         # A change of the validator locks the collection, so skip it if there is no difference.
@@ -130,17 +113,3 @@ def _create(store: Store, name: str, validator: Mapping[str, Any]) -> None:
     except OperationFailure as error:
         if error.code != NAMESPACE_EXISTS:
             raise
-
-
-def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[str, Any]) -> list[str]:
-    """Return collection and identifiers of matching documents that violate their validators, a few of each collection.
-
-    `names` are those of the collections.
-    """
-    return [
-        f"{name} {identifiers}"
-        for name in names
-        for identifiers in store.db[name]
-        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFYING_FIELDS)
-        .limit(MAX_NAMED_DOCUMENTS)
-    ]

@@ -14,18 +14,18 @@ import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
 from pymongo.client_session import ClientSession
-from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+from pymongo.errors import OperationFailure
 from pymongo.monitoring import ServerHeartbeatListener
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import UNAUTHORIZED, connect, get_refusal
-from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
+from app.store import SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
-from schemas.stored import ids_of_fleet, split_id
+from schemas.identity import ids_of_fleet, split_id
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, escape
-from scripts.mongodb.collections import find_invalid_documents, prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
 
 SELECTION_TIMEOUT_MS = 5000
@@ -49,8 +49,6 @@ USERS = {
 }
 # Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
 BATCH_SIZE = 1_000
-# The errors that an invalid document can cause.
-INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
 
 
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
@@ -254,20 +252,3 @@ def select_fleets(store: Store, fleet: str | None) -> list[str]:
 def say_empty(store: Store) -> None:
     """Print that the database is empty, and its name, which may be wrong."""
     echo(f"Nothing is stored in the database {store.db.name}.", err=True)
-
-
-@contextlib.contextmanager
-def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
-    """Replace an error of the block by one that names the fleet's invalid read models, if there are any.
-
-    Raises click.ClickException.
-    """
-    try:
-        yield
-    except INVALID_DOCUMENT_ERRORS as error:
-        if invalid := find_invalid_documents(store, READ_MODELS, {"fleet": fleet}):
-            raise click.ClickException(
-                f"Read models of the fleet {fleet} violate their schema: {'; '.join(invalid)}. Delete them, and run "
-                f"'driver-analytics rollups rebuild --fleet {fleet}'."
-            ) from error
-        raise

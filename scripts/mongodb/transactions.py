@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import Document, DocumentCollection, Store
-from schemas.stored import FORMAT
+from app.store.fleets import FORMAT
 from scripts.command_line.output import echo
 
 T = TypeVar("T")

@@ -76,7 +76,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
 def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Return whether a fleet has the report on a calendar week or month, and what it shows has not changed since."""
     report = store.reports.find_one(match_report(fleet, window))
-    return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, window)
+    return report is not None and report["trips_version"] == get_trips_version(store, None, fleet, window)
 
 
 def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.store import READ_MODELS, OtherFormat, Store
-from schemas.stored import FORMAT
+from app.store.fleets import FORMAT
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip

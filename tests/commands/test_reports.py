@@ -200,7 +200,6 @@ DUE_AGAIN = {
     ),
     "a deleted trip": ("week", lambda db: delete_trips(Store.of(db), "f1", ["10 0"])),
     "the time zone": ("week", lambda db: set_settings(Store.of(db), "f1", time_zone="Asia/Tokyo")),
-    "unknown": ("week", lambda db: db.reports.update_one({}, {"$unset": {"trips_version": 1}})),
     "a correction": ("month", lambda db: store_contents.load(db, {**FEBRUARY, "distance_miles": 12.0})),
     "the month before": ("month", lambda db: store_contents.load(db, make_trip("2026-01-01T00:00"))),
 }

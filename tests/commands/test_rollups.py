@@ -4,7 +4,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, SOURCES, Store
-from schemas.stored import make_event_id
+from schemas.identity import make_event_id
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import prepare_collections
 from tests import store_contents

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.stored import make_id
+from schemas.identity import make_id
 from scripts.materialize.read_models import materialize
 from scripts.mongodb.memory_store import memory_client
 from scripts.mongodb.transactions import run_transaction
