@@ -15,7 +15,7 @@ from scripts.command_line.batches import batches
 from scripts.command_line.driver_ids import read_driver_ids
 from scripts.command_line.options import FLEET, ID
 from scripts.command_line.output import echo, echo_table, sum_with_progress
-from scripts.materialize.groups import Members, find_groups_of, make_groups_source
+from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize
 from scripts.materialize.sources import parse_sources
 from scripts.mongodb.connection import (
@@ -98,22 +98,21 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
     Raises click.ClickException if a driver is unknown, or has too many groups, or the fleet has.
     """
     require_drivers(store, session, fleet, driver_ids, NOTHING_CHANGED)
-    members, count = Members(store, session, fleet), 0
+    count = 0
+    if driver_ids and (reason := add_groups(find_groups(store, session, fleet), {group})):
+        raise click.ClickException(f"{reason} {NOTHING_CHANGED.capitalize()}.")
     found = store.driver_groups.find({"_id": ids_of_fleet(fleet), "groups": group}, session=session)
     stored = {source["driver_id"] for source in parse_sources(store.driver_groups.name, found, [])}
     for batch in batches(sorted(stored ^ {*driver_ids}), IDS_PER_COMMAND):
         before = find_groups_of(store, session, fleet, batch)
         sources = dict[str, Document | None]()
         for driver_id in batch:
-            earlier = {*before.get(driver_id, ())}
             # Each joins the group or leaves it.
-            later = earlier ^ {group}
+            later = {*before.get(driver_id, ())} ^ {group}
             if len(later) > MAX_GROUPS:
                 raise click.ClickException(
                     f"The driver {driver_id!r} is in {MAX_GROUPS} groups already: {NOTHING_CHANGED}."
                 )
-            if reason := members.move(earlier, later):
-                raise click.ClickException(f"{reason} {NOTHING_CHANGED.capitalize()}.")
             sources[make_id(fleet, driver_id)] = make_groups_source(fleet, driver_id, later)
         write_by_id(store.driver_groups, session, sources)
         count += len(batch)

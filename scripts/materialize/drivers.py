@@ -1,4 +1,7 @@
-"""The read models of drivers: profiles in `driver_periods`, and the list of a fleet's drivers in `fleet_drivers`."""
+"""The read models of drivers: profiles in `driver_periods`, and the list of a fleet's drivers in `fleet_drivers`.
+
+Their groups have sources of their own, `driver_groups`.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -10,14 +13,14 @@ from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
-from schemas.identity import make_id
+from schemas.identity import ids_of_fleet, make_id
 from schemas.periods import DAY, PROFILE
 from schemas.search import make_search_text
-from scripts.materialize.groups import find_groups_of
 from scripts.materialize.sources import read_sources
 from scripts.materialize.versions import to_json, version_of
 
 DRIVER = Driver()
+MAX_GROUPS_OF_FLEET = 1_000
 
 
 def make_profiles(
@@ -148,3 +151,32 @@ def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:
         "search_texts": [profile["search_text"] for profile in profiles],
         "version": version_of(texts),
     }
+
+
+def make_groups_source(fleet: str, driver_id: str, groups: Iterable[str]) -> Document | None:
+    """Return the source of a driver's groups, or None if there are none."""
+    names = sorted(groups)
+    return (
+        {"_id": make_id(fleet, driver_id), "fleet": fleet, "driver_id": driver_id, "groups": names} if names else None
+    )
+
+
+def find_groups_of(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return the groups of each of these drivers who has a valid source of them."""
+    ids = [make_id(fleet, driver_id) for driver_id in driver_ids]
+    return {source["driver_id"]: source["groups"] for source in read_sources(store.driver_groups, session, ids, [])}
+
+
+def find_groups(store: Store, session: ClientSession, fleet: str) -> set[str]:
+    """Return the groups of a fleet, by the sources."""
+    names = store.driver_groups.distinct("groups", {"_id": ids_of_fleet(fleet)}, session=session)
+    return {name for name in names if isinstance(name, str)}
+
+
+def add_groups(names: set[str], groups: Iterable[str]) -> str:
+    """Add the groups of a driver to those of the fleet. Returns why they cannot be, and then adds nothing, or ""."""
+    new = {*groups} - names
+    if new and len(names) + len(new) > MAX_GROUPS_OF_FLEET:
+        return f"{min(new)!r} would be one group too many: a fleet has at most {MAX_GROUPS_OF_FLEET}."
+    names |= new
+    return ""

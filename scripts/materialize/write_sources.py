@@ -11,7 +11,7 @@ from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.identity import make_id
 from scripts.command_line.batches import batches
-from scripts.materialize.groups import Members, find_groups_of, make_groups_source
+from scripts.materialize.drivers import add_groups, find_groups, make_groups_source
 from scripts.materialize.read_models import materialize
 from scripts.materialize.trips import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id
@@ -68,23 +68,15 @@ def _choose_groups(
     store: Store, session: ClientSession, fleet: str, drivers: Sequence[Driver]
 ) -> tuple[dict[str, Document | None], dict[int, str]]:
     """Return the sources of the drivers' groups by `_id`, None for one to delete, and who is left out, by index."""
-    named = {driver.source["driver_id"] for driver in drivers if driver.groups is not None}
-    if not named:
-        return {}, {}
-    stored, members = find_groups_of(store, session, fleet, named), Members(store, session, fleet)
-    left_out = dict[int, str]()
-    for index, (source, groups) in enumerate(drivers):
-        driver_id = source["driver_id"]
-        if groups is None:
-            continue
-        if reason := members.move(stored.get(driver_id, ()), groups):
+    sources, left_out = dict[str, Document | None](), dict[int, str]()
+    grouped = {index: driver for index, driver in enumerate(drivers) if driver.groups is not None}
+    names = find_groups(store, session, fleet) if grouped else set()
+    for index, (source, groups) in grouped.items():
+        if reason := add_groups(names, groups or ()):
             left_out[index] = f"groups: {reason}"
         else:
-            stored[driver_id] = groups
-    return {
-        make_id(fleet, driver_id): make_groups_source(fleet, driver_id, stored.get(driver_id, ()))
-        for driver_id in named
-    }, left_out
+            sources[source["_id"]] = make_groups_source(fleet, source["driver_id"], groups or ())
+    return sources, left_out
 
 
 def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, str]:

