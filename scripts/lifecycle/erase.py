@@ -16,7 +16,7 @@ from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.periods import Day
-from scripts.materialize.read_models import build, write
+from scripts.materialize.read_models import build_days, build_trips, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
 from scripts.mongodb.transactions import run_transaction
@@ -106,7 +106,8 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
-    for collection, documents in build(store, session, fleet, (), trips, days, everything=True):
+    steps = itertools.chain(build_trips(store, session, fleet, trips), build_days(store, session, fleet, days))
+    for collection, documents in steps:
         write(store, session, fleet, collection, documents)
     write(store, session, fleet, store.driver_periods, make_profiles(store, session, fleet, [driver_id]))
     if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):

@@ -11,8 +11,9 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.driver_periods import find_profiles
 from schemas.fleet import CONTRIBUTION, add_whole, make_fleet_summary
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, first_of_month, last_of_month
 from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
@@ -21,17 +22,10 @@ GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
 CONTRIBUTIONS = {"driver_id": 1, "start_date": 1, "contribution": 1, "parts": 1}
 # The groups of each driver who is in any.
 Groups = Mapping[str, Collection[str]]
-
-
+# The groups of drivers before and after a change, by driver_id.
+GroupChanges = Mapping[str, tuple[Collection[str], Collection[str]]]
 # Documents of `fleet_periods` by SumKey.
 FleetPeriods = dict[tuple[Any, ...], Document | None]
-
-
-class GroupChange(NamedTuple):
-    """The groups of a driver before and after a change."""
-
-    before: Collection[str]
-    after: Collection[str]
 
 
 class SumKey(NamedTuple):
@@ -49,9 +43,9 @@ Sums = dict[SumKey, Counter[tuple[str | None, str]]]
 
 def find_stored_groups(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Groups:
     """Return the groups of drivers, as their stored profiles have them."""
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
-    found = store.driver_periods.find(match, GROUPS, session=session)
-    return {profile["driver_id"]: profile["groups"] for profile in found}
+    drivers = {"fleet": fleet, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
+    found = find_profiles(store, session, drivers, "groups")
+    return {driver_id: profile["groups"] for driver_id, profile in found.items()}
 
 
 def change_sums(
@@ -92,8 +86,8 @@ def _flatten(document: Document, whole: str) -> Numbers:
     return numbers
 
 
-def change_groups(store: Store, session: ClientSession, fleet: str, groups: Mapping[str, GroupChange]) -> FleetPeriods:
-    """Return the documents of groups that change when drivers join and leave them, by driver_id.
+def change_groups(store: Store, session: ClientSession, fleet: str, groups: GroupChanges) -> FleetPeriods:
+    """Return the documents of groups that change when drivers join and leave them.
 
     The drivers bring their stored contributions, and take them away. So they are written before.
     """

@@ -9,12 +9,11 @@ from pymongo.client_session import ClientSession
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
-from schemas.fields import Date
 from schemas.identity import make_id
 from schemas.periods import DAY, now_ms
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.events import make_events
-from scripts.materialize.fleet_periods import GroupChange, change_groups, change_sums, find_stored_groups
+from scripts.materialize.fleet_periods import GroupChanges, change_groups, change_sums, find_stored_groups
 from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
 from scripts.materialize.trips import make_entries
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
@@ -33,6 +32,8 @@ IDENTITY_FIELDS = {
 # Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
 Documents = Mapping[tuple[Any, ...], Document | None]
 Step = tuple[DocumentCollection, Documents]
+# The details of trips by trip_id, or None for a trip without a valid source.
+Trips = Mapping[str, Document | None]
 DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
@@ -41,7 +42,7 @@ def materialize(
     session: ClientSession,
     fleet: str,
     driver_ids: Iterable[str],
-    trips: Mapping[str, Document | None],
+    trips: Trips,
     days: Iterable[Day] = (),
     *,
     tombstones: bool = True,
@@ -64,44 +65,52 @@ def build(
     session: ClientSession,
     fleet: str,
     driver_ids: Iterable[str],
-    trips: Mapping[str, Document | None],
+    trips: Trips,
     days: Iterable[Day] = (),
     *,
     tombstones: bool = True,
-    everything: bool = False,
 ) -> Iterator[Step]:
     """Yield the read models that follow from drivers, trips and days, in the order in which they follow.
 
     The caller writes the documents of a step, or compares them with the stored ones, and then takes the next step,
     which may be built from them.
 
-    `trips` are details by trip_id, or None for a trip without a valid source (`trips.read_trips`). The days that they
-    leave or reach are built, too, and so are the drivers of all days. The sources of the drivers are read here.
-    `tombstones` says whether the change feed reports deletions. `everything` includes the details of trips that have
-    their version already, because their content may be damaged; it leaves out the profiles and the list of drivers,
-    which the caller builds at the end, when all days are built.
+    The days that the trips leave or reach are built, too, and so are the drivers of all days. The sources of the
+    drivers are read here. `tombstones` says whether the change feed reports deletions.
     """
-    stored = _find_stored_trips(store, session, fleet, trips)
-    changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
-    left = [stored[trip_id] for trip_id in changed if trip_id in stored]
-    days = {*days, *days_of(filter(_has_date, left)), *days_of(filter(None, changed.values()))}
-    details = trips if everything else changed
-    yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in details.items()}
-    yield store.trip_events, make_events(store, session, fleet, details)
-    entries = make_entries(store, session, fleet, details, tombstones=tombstones)
-    yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
-    yield from _build_periods(store, session, fleet, days)
-    if everything:
-        return
+    changed, changed_days = select_changed(store, session, fleet, trips)
+    days = {*days, *changed_days}
+    yield from build_trips(store, session, fleet, changed, tombstones=tombstones)
+    yield from build_days(store, session, fleet, days)
     profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing, groups = _select_changed(store, session, fleet, profiles)
+    differing, groups = _select_profiles(store, session, fleet, profiles)
     yield store.fleet_periods, change_groups(store, session, fleet, groups)
     yield store.driver_periods, differing
     if differing:
         yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
 
 
-def _build_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
+def select_changed(store: Store, session: ClientSession, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
+    """Return the trips whose details differ from the stored ones, and the days that they leave or reach."""
+    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
+    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
+    changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
+    left = [stored[trip_id] for trip_id in changed if trip_id in stored]
+    # Damaged details may have no date: their trip leaves no day.
+    return changed, days_of(detail for detail in (*left, *changed.values()) if detail and detail.get("date"))
+
+
+def build_trips(
+    store: Store, session: ClientSession, fleet: str, trips: Trips, *, tombstones: bool = True
+) -> Iterator[Step]:
+    """Yield the details of trips, their events, and their entries in the change feed."""
+    yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in trips.items()}
+    yield store.trip_events, make_events(store, session, fleet, trips)
+    entries = make_entries(store, session, fleet, trips, tombstones=tombstones)
+    yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
+
+
+def build_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
     """Yield the days, then their weeks and months, then those of the fleet."""
     days = set(days)
     groups = find_stored_groups(store, session, fleet, {day.driver_id for day in days})
@@ -116,45 +125,29 @@ def _build_periods(store: Store, session: ClientSession, fleet: str, days: Itera
     yield store.fleet_periods, sums
 
 
-def _find_stored_trips(
-    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str]
-) -> dict[str, Document]:
-    """Return the day and the version of the stored details of trips, by trip_id."""
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}}
-    return {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
-
-
 def _has_changed(detail: Document | None, stored: Document | None) -> bool:
     """Return whether the details of a trip differ. A date is no part of the version: the time zone gives it, too."""
     return _differs(detail, stored) or bool(detail and stored and detail["date"] != stored.get("date"))
 
 
-def _has_date(detail: Document) -> bool:
-    """Return whether the stored details of a trip have a date. If they were damaged, the trip leaves no day."""
-    return Date.pattern.fullmatch(detail.get("date", "")) is not None
-
-
-def _select_changed(
+def _select_profiles(
     store: Store, session: ClientSession, fleet: str, profiles: Documents
-) -> tuple[Documents, dict[str, GroupChange]]:
-    """Return the profiles that differ from the stored ones, and the groups of those in which these differ."""
+) -> tuple[Documents, GroupChanges]:
+    """Return the profiles that differ from the stored ones, and the groups of those in which these differ.
+
+    The groups are no part of the version of a profile.
+    """
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
     stored = find_profiles(store, session, drivers, "groups")
-    differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, GroupChange]()
+    differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, tuple[list[str], list[str]]]()
     for identity, profile in profiles.items():
         found = stored.get(identity[0])
-        change = GroupChange(get_groups(found), get_groups(profile))
-        if change.before != change.after:
-            groups[identity[0]] = change
-        if _differs(profile, found) or identity[0] in groups:
+        before, after = ((document or {}).get("groups", []) for document in (found, profile))
+        if before != after:
+            groups[identity[0]] = before, after
+        if _differs(profile, found) or before != after:
             differing[identity] = profile
     return differing, groups
-
-
-def get_groups(profile: Document | None) -> list[str]:
-    """Return the groups in a profile, which may be absent. They are no part of its version."""
-    groups: list[str] = (profile or {}).get("groups", [])
-    return groups
 
 
 def _differs(document: Document | None, stored: Document | None) -> bool:

@@ -12,12 +12,19 @@ from pymongo.client_session import ClientSession
 from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import FORMAT, get_time_zone
 from schemas.periods import DAY, PERIODS, PROFILE, midnight
-from schemas.stored import StoredFleet
 from scripts.command_line.batches import batches
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.periods import Day
-from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
+from scripts.materialize.read_models import (
+    IDENTITY_FIELDS,
+    Documents,
+    Step,
+    build_days,
+    build_trips,
+    select_changed,
+    write,
+)
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
@@ -29,45 +36,39 @@ DAYS_PER_PART = DRIVERS_PER_PART = 500
 TRIP_ID, BY_TRIP = {"_id": 0, "trip_id": 1}, [("trip_id", ASCENDING)]
 
 
-class Reading(NamedTuple):
-    """What the parts of a fleet are built from, and where the invalid sources are named.
-
-    `tombstones` is that of `build`.
-    """
-
-    store: Store
-    session: ClientSession
-    fleet: str
-    invalid: list[InvalidSource]
-    tombstones: bool
+# A part of a fleet: yields the read models that one transaction builds, in the order in which they follow. It adds the
+# invalid sources to the list. A repair calls it twice.
+Part = Callable[[ClientSession, list[InvalidSource]], Iterator[Step]]
 
 
-# A part of a fleet: yields the read models that one transaction builds, as `build` does. A repair calls it twice.
-Part = Callable[[Reading], Iterator[Step]]
-
-
-def _build_trips(reading: Reading, trip_ids: list[str]) -> Iterator[Step]:
-    store, session, fleet, invalid, tombstones = reading
+def _build_trips(
+    store: Store, fleet: str, trip_ids: list[str], session: ClientSession, invalid: list[InvalidSource]
+) -> Iterator[Step]:
+    """Yield the read models of trips, also of those whose version is stored: their content may be damaged."""
     trips = read_trips(store, session, fleet, trip_ids, invalid)
-    yield from build(store, session, fleet, (), trips, tombstones=tombstones, everything=True)
+    # The day that a trip leaves is built with it: afterwards no trip names that day, which may be before `since`.
+    _, days = select_changed(store, session, fleet, trips)
+    yield from build_trips(store, session, fleet, trips)
+    yield from build_days(store, session, fleet, days)
 
 
-def _build_days(reading: Reading, days: list[Day]) -> Iterator[Step]:
-    return build(reading.store, reading.session, reading.fleet, (), {}, days, everything=True)
+def _build_days(store: Store, fleet: str, days: list[Day], session: ClientSession, _: object) -> Iterator[Step]:
+    return build_days(store, session, fleet, days)
 
 
-def _build_profiles(reading: Reading, driver_ids: list[str]) -> Iterator[Step]:
-    store, session, fleet, invalid, _ = reading
+def _build_profiles(
+    store: Store, fleet: str, driver_ids: list[str], session: ClientSession, invalid: list[InvalidSource]
+) -> Iterator[Step]:
     invalid += find_invalid_drivers(store, session, fleet, driver_ids)
     yield store.driver_periods, make_profiles(store, session, fleet, driver_ids)
 
 
-def _build_sums(reading: Reading, month: str) -> Iterator[Step]:
-    yield reading.store.fleet_periods, add_up_month(reading.store, reading.session, reading.fleet, month)
+def _build_sums(store: Store, fleet: str, month: str, session: ClientSession, _: object) -> Iterator[Step]:
+    yield store.fleet_periods, add_up_month(store, session, fleet, month)
 
 
-def _build_list(reading: Reading) -> Iterator[Step]:
-    yield reading.store.fleet_drivers, make_list(reading.store, reading.session, reading.fleet)
+def _build_list(store: Store, fleet: str, session: ClientSession, _: object) -> Iterator[Step]:
+    yield store.fleet_drivers, make_list(store, session, fleet)
 
 
 class Outcome(NamedTuple):
@@ -87,9 +88,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome
         yield from _rebuild_parts(store, fleet, since)
         return
     # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client of
-    # the change feed does so, too. Fields of another version go.
-    removed = {"format", *(state.keys() - {"_id", *StoredFleet().fields})}
-    change = {"$unset": dict.fromkeys(removed, ""), "$set": {"feed_key": make_feed_key()}}
+    # the change feed does so, too.
+    change = {"$unset": {"format": ""}, "$set": {"feed_key": make_feed_key()}}
     store.fleets.update_one({"_id": fleet}, change)
     for name in READ_MODELS:
         store.db[name].delete_many({"fleet": fleet})
@@ -131,15 +131,13 @@ def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
 
 def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, writes: bool) -> Outcome:
     """Build the read models of a part, and write them, or else compare them with the stored ones."""
-    # Compared without tombstones, the entry of a trip that is gone is one that should not be there.
-    reading = Reading(store, session, fleet, [], tombstones=writes)
-    differences = list[str]()
-    for collection, documents in part(reading):
+    invalid, differences = list[InvalidSource](), list[str]()
+    for collection, documents in part(session, invalid):
         if writes:
             write(store, session, fleet, collection, documents)
         else:
             differences += _compare(collection, session, fleet, documents)
-    return Outcome(reading.invalid, differences)
+    return Outcome(invalid, differences)
 
 
 def _compare(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> Iterator[str]:
@@ -162,18 +160,17 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
     """Yield the parts of a fleet: all trips, then all days, profiles, sums by month, and at the end the list.
 
-    A trip's old day is rebuilt with the trip: afterwards no trip names that day, and later parts may miss it. The days
-    of a driver may be in several parts.
+    The days of a driver may be in several parts.
     """
     for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
-        yield partial(_build_trips, trip_ids=trip_ids)
+        yield partial(_build_trips, store, fleet, trip_ids)
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
-        yield partial(_build_days, days=days)
+        yield partial(_build_days, store, fleet, days)
     for driver_ids in batches(_find_driver_ids(store, fleet), DRIVERS_PER_PART):
-        yield partial(_build_profiles, driver_ids=driver_ids)
+        yield partial(_build_profiles, store, fleet, driver_ids)
     for month in find_months(store, fleet):
-        yield partial(_build_sums, month=month)
-    yield _build_list
+        yield partial(_build_sums, store, fleet, month)
+    yield partial(_build_list, store, fleet)
 
 
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:

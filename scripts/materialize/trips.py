@@ -33,9 +33,6 @@ TRIP_TOTALS_FIELDS = (*AMOUNTS, "event_summary")
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
-# The fields of an entry, and of a tombstone.
-ENTRY_FIELDS = {"_id", "fleet", "trip_id", "change", "replaced", *CONTENT}
-TOMBSTONE_FIELDS = ENTRY_FIELDS - {*CONTENT} | {"driver_id", "deleted_at"}
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
@@ -163,24 +160,19 @@ def make_entries(
     """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated; None deletes one.
 
     Details are by trip_id, and None for a trip that does not exist. `tombstones` says whether the feed reports its
-    deletion; otherwise it forgets the trip. A tombstone that is already stored is kept either way. An entry that lacks
-    a field is replaced, or deleted. `run_transaction` has given the change its number.
+    deletion; otherwise it forgets the trip. A tombstone that is already stored is kept either way.
+    `run_transaction` has given the change its number.
     """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in details]}, "fleet": fleet}
-    stored, damaged = dict[str, Document](), dict[str, Document | None]()
-    for entry in store.trip_changes.find(match, session=session):
-        if entry.keys() in (ENTRY_FIELDS, TOMBSTONE_FIELDS):
-            stored[entry["trip_id"]] = entry
-        else:
-            damaged[entry["_id"]] = None
+    stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match, session=session)}
     changed = {trip_id: detail for trip_id, detail in details.items() if _is_outdated(stored.get(trip_id), detail)}
     if not changed:
-        return damaged
+        return {}
     state: Document = store.fleets.find_one({"_id": fleet}, session=session) or {"writes": 0, "written_at": None}
-    return damaged | {
-        make_id(fleet, trip_id): None
-        if detail is None and not tombstones
-        else _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
+    return {
+        make_id(fleet, trip_id): _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
+        if detail or tombstones
+        else None
         for trip_id, detail in changed.items()
     }
 

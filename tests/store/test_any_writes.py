@@ -91,12 +91,3 @@ def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(written, name):
         assert len(differences(written)) > 0, field
         list(rebuild_fleet(Store.of(written), FLEET))
         assert (differences(written), state_of(written)) == ([], before), field
-
-
-def test_a_field_that_entries_of_the_feed_lack_is_found_by_verify_and_written_by_a_rebuild(written):
-    before = state_of(written)
-    for field in (*find_content(written, "trip_changes"), "change", "replaced"):
-        written.trip_changes.update_many({}, {"$unset": {field: 1}})
-        assert len(differences(written)) == written.trip_changes.count_documents({}), field
-        list(rebuild_fleet(Store.of(written), FLEET))
-        assert (differences(written), state_of(written)) == ([], before), field
