@@ -9,6 +9,7 @@ from mongomock.gridfs import enable_gridfs_integration
 from pymongo import MongoClient
 
 T = TypeVar("T")
+_BULK_WRITE = mongomock.Collection.bulk_write
 
 
 class _NoSession:
@@ -42,9 +43,15 @@ class _BulkBuilder(BulkOperationBuilder):
         super().add_update(*args, **kwargs)  # type: ignore[no-untyped-call]
 
 
+def _bulk_write(collection: Any, requests: Any, *, bypass_document_validation: bool = False, **options: Any) -> Any:
+    """Write as mongomock does, which has no validators, and refuses to leave them out."""
+    return _BULK_WRITE(collection, requests, **options)
+
+
 def memory_client() -> MongoClient[dict[str, Any]]:
     """Return a client of a new, empty store in the memory of this process."""
     mongomock.collection.BulkOperationBuilder = _BulkBuilder  # type: ignore[misc]
+    mongomock.Collection.bulk_write = _bulk_write  # type: ignore[method-assign, assignment]
     # Lets GridFS use mongomock's collections.
     enable_gridfs_integration()  # type: ignore[no-untyped-call]
     client: MongoClient[dict[str, Any]] = _MemoryClient()
