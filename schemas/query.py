@@ -1,9 +1,9 @@
 """Reading the parameters of a request from its path and its query string."""
 
 import datetime
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, Literal
-from urllib.parse import unquote_plus
+from urllib.parse import parse_qsl
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
@@ -27,9 +27,9 @@ OTHER_NAMES = {
 }
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
-# A request line has room for thousands of unknown parameters: of how many the names are decoded and compared with the
-# declared ones, which takes time, and how many the errors name.
-MAX_COMPARED, MAX_NAMED = 20, 5
+# A request line has room for thousands of unknown parameters, and a comparison with the declared names takes time: the
+# errors name the first ones.
+MAX_NAMED = 5
 
 
 class Params(Schema):
@@ -55,19 +55,19 @@ class Params(Schema):
         the reasons for each parameter. A reason never repeats what the client sent.
         """
         known = [name for name in self.fields if name not in path]
-        values_by_name: dict[str, list[str]] = {}
-        for name, value in _pairs(query_string, known):
-            values_by_name.setdefault(name, []).append(value)
-        declared = {name: [*map(_decode, values_by_name[name])] for name in known if name in values_by_name}
-        unknown = [name for name in values_by_name if name not in declared]
+        given = _parse_query(query_string)
+        unknown = [name for name in given if name not in known]
         # For each of the first unknown parameters the declared one with a similar name, or None.
-        similar = {name: _get_likely_name(name, known) for name in unknown[:MAX_COMPARED]}
+        similar = {name: _get_likely_name(name, known) for name in unknown[:MAX_NAMED]}
+        declared = {name: given[name] for name in known if name in given}
         params, errors = self._load_declared(declared, {SCOPE: scope, TODAY: today, **path})
-        if unknown_parameters == "reject":
-            errors |= self._describe_unknown(similar, len(unknown))
-        else:
+        if unknown_parameters == "ignore":
             for name in errors.keys() & set(similar.values()) - declared.keys():
                 errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
+        elif unknown:
+            errors |= {name: [self._get_unknown_reason(meant)] for name, meant in similar.items()}
+            if len(unknown) > MAX_NAMED:
+                errors[unknown[MAX_NAMED - 1]][0] += f" More unknown parameters: {len(unknown) - MAX_NAMED}."
         if errors:
             raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
         return params
@@ -79,36 +79,39 @@ class Params(Schema):
 
         `declared` has the query parameters; `others` has the scope, the date of today and the identifiers in the path.
         """
-        repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
-        errors: dict[str, Any] = {
-            name: [f"Must be given once; it is given {len(values)} times."]
-            for name, values in declared.items()
-            if len(values) > 1 and name not in repeatable
-        }
-        raw = {
-            name: values if name in repeatable else values[0] for name, values in declared.items() if name not in errors
-        }
+        raw, errors = others, dict[str, Any]()
+        for name, values in declared.items():
+            if isinstance(self.fields[name], fields.List):
+                raw[name] = values
+            elif len(values) == 1:
+                raw[name] = values[0]
+            else:
+                errors[name] = [f"Must be given once; it is given {len(values)} times."]
         try:
-            return self.load({**others, **raw}, unknown=EXCLUDE), errors
+            return self.load(raw, unknown=EXCLUDE), errors
         except ValidationError as error:
-            return {}, {**dict(error.messages_dict), **errors}
+            return {}, {**error.messages_dict, **errors}
 
-    def _describe_unknown(self, similar: dict[str, str | None], count: int) -> dict[str, list[str]]:
-        """Return the reasons for the first unknown parameters; the last of them says how many more there are."""
-        errors: dict[str, list[str]] = {}
-        for name in list(similar)[:MAX_NAMED]:
-            errors[name] = [self._get_unknown_reason(similar[name])]
-        if count > MAX_NAMED:
-            errors[name][0] += f" More unknown parameters: {count - MAX_NAMED}."
-        return errors
-
-    def _get_unknown_reason(self, suggestion: str | None) -> str:
-        if suggestion is None:
+    def _get_unknown_reason(self, meant: str | None) -> str:
+        if meant is None:
             return "Unknown parameter."
-        return f"Unknown parameter; did you mean {suggestion}?{self._get_usage(suggestion)}"
+        return f"Unknown parameter; did you mean {meant}?{self._get_usage(meant)}"
 
     def _get_usage(self, name: str) -> str:
         return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
+
+
+def _parse_query(query_string: bytes) -> dict[str, list[str]]:
+    """Return the values of each parameter.
+
+    Bytes that are not UTF-8 become lone surrogates in a value, which no field accepts, and a question mark in a name,
+    which an error in JSON may repeat.
+    """
+    text = query_string.decode("utf-8", "surrogateescape")
+    given: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
+        given.setdefault(name.encode(errors="replace").decode(), []).append(value)
+    return given
 
 
 def _get_likely_name(name: str, known: Collection[str]) -> str | None:
@@ -126,22 +129,3 @@ def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
     if isinstance(reasons, dict):
         return [f"Value {index + 1}: {reason}" for index, of_value in reasons.items() for reason in of_value]
     return reasons
-
-
-def _pairs(query_string: bytes, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the encoded value of each parameter. Past MAX_COMPARED, unknown names stay encoded."""
-    names = {name: name for name in known}
-    for pair in query_string.decode("utf-8", "surrogateescape").split("&"):
-        if not pair:
-            continue
-        encoded, _, value = pair.partition("=")
-        if encoded not in names:
-            name = _decode(encoded) if len(names) < len(known) + MAX_COMPARED else encoded
-            # An error message names the parameter, and JSON cannot contain a surrogate.
-            names[encoded] = name.encode(errors="replace").decode()
-        yield names[encoded], value
-
-
-def _decode(text: str) -> str:
-    # Bytes that are not UTF-8 become lone surrogates, which no field accepts.
-    return unquote_plus(text, errors="surrogateescape")

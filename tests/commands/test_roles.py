@@ -20,7 +20,7 @@ from app.store import READ_MODELS, SOURCES
 from app.store.api_keys import make_key
 from app.store.reports import BUCKET
 from scripts.cli import cli
-from scripts.mongodb.collections import VALIDATORS
+from scripts.mongodb.validators import VALIDATORS
 from scripts.server.checks import open_connections
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip

@@ -5,7 +5,7 @@ import pytest
 
 from app.store import SOURCES, Store
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
-from scripts.mongodb.collections import VALIDATORS
+from scripts.mongodb.validators import VALIDATORS
 from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, differences
