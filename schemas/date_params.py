@@ -2,14 +2,13 @@
 
 import datetime
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
 
 from schemas.fields import Date
-from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of, sunday_of
+from schemas.periods import DAY, MONTH, PERIODS, WEEK, PeriodName, first_of_month, monday_of, sunday_of
 from schemas.query import TODAY, Params
 
 # How far back from today a start_date may be; and one of sums, for an audit of a year.
@@ -29,54 +28,37 @@ def get_first_date(today: datetime.date, period: PeriodName, history: relativede
 class StartDate(Date):
     """The first date of a period, from the begin of the `history` to yesterday or, if `today_allowed`, to today.
 
-    If several `periods` are allowed, the parameter `param` (or `default`) chooses. For months, the whole month of the
-    earliest date is allowed.
+    The parameter `param` chooses the type of the period, which is `period` without one. For months, the whole month of
+    the earliest date is allowed.
     """
 
     def __init__(
         self,
         description: str,
         *,
-        today_allowed: bool = False,
-        periods: Sequence[PeriodName] = (DAY,),
+        period: PeriodName = DAY,
         param: str = "",
-        default: str | None = None,
+        today_allowed: bool = False,
         required: bool = True,
         history: relativedelta = HISTORY,
     ) -> None:
-        self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
-        self.history = history
-        first_of = first_of_month if periods == (MONTH,) else monday_of
+        self.period, self.param, self.today_allowed, self.history = period, param, today_allowed, history
+        first_of = first_of_month if period == MONTH else monday_of
         super().__init__(description, example=lambda today: first_of(str(today - A_WEEK)), required=required)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        period = data.get(self.param, self.default)
-        reasons = list[str]()
-        # If the period is invalid, the date is wrong only if it is wrong for every period.
-        for name in [period] if period in self.periods else self.periods:
-            try:
-                first = get_first_date(data[TODAY], name, self.history)
-                _check_start_date(text, name, first, data[TODAY], today_allowed=self.today_allowed)
-            except ValidationError as error:
-                reasons += error.messages
-            else:
-                return text
-        raise ValidationError(reasons)
-
-
-def _check_start_date(
-    text: str, period: PeriodName, first: datetime.date, today: datetime.date, *, today_allowed: bool
-) -> None:
-    """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
-    date = datetime.date.fromisoformat(text)
-    last = today if today_allowed else today - datetime.timedelta(days=1)
-    if not first <= date <= last:
-        raise ValidationError(f"Must be from {first} to {last}.")
-    if period == WEEK and text != monday_of(text):
-        raise ValidationError(f"Must be a Monday, such as {monday_of(text)}.")
-    if period == MONTH and text != first_of_month(text):
-        raise ValidationError(f"Must be the first day of a month, such as {first_of_month(text)}.")
+        text, today = super()._deserialize(value, attr, data, **kwargs), data[TODAY]
+        period = data.get(self.param, self.period)
+        # If the type of the period is invalid, only a date that no period may have is an error, too.
+        first = get_first_date(today, period if period in PERIODS else MONTH, self.history)
+        last = today if self.today_allowed else today - datetime.timedelta(days=1)
+        if not first <= datetime.date.fromisoformat(text) <= last:
+            raise ValidationError(f"Must be from {first} to {last}.")
+        if period == WEEK and text != monday_of(text):
+            raise ValidationError(f"Must be a Monday, such as {monday_of(text)}.")
+        if period == MONTH and text != first_of_month(text):
+            raise ValidationError(f"Must be the first day of a month, such as {first_of_month(text)}.")
+        return text
 
 
 class EndDate(Date):

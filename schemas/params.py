@@ -1,5 +1,6 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
+import contextlib
 import datetime
 import math
 import re
@@ -214,7 +215,7 @@ class WeeklyParams(_AggregateParams):
     """The parameters of Weekly summaries: a Monday before today."""
 
     start_date = StartDate(
-        "The Monday on which the week begins, `YYYY-MM-DD`: from six months ago to yesterday.", periods=(WEEK,)
+        "The Monday on which the week begins, `YYYY-MM-DD`: from six months ago to yesterday.", period=WEEK
     )
 
 
@@ -223,7 +224,7 @@ class MonthlyParams(_AggregateParams):
 
     start_date = StartDate(
         "The first day of the month, `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
-        periods=(MONTH,),
+        period=MONTH,
     )
 
 
@@ -244,8 +245,7 @@ class FleetAggregateParams(DateRangeParams):
         "The first date of the first interval, `YYYY-MM-DD`, from 24 months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date 24 months ago on.",
         param="interval",
-        periods=PERIODS,
-        default=DEFAULT_INTERVAL,
+        period=DEFAULT_INTERVAL,
         today_allowed=True,
         history=LONG_HISTORY,
     )
@@ -314,7 +314,6 @@ class RankingParams(PageParams):
         "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
         "For a month, its first day: from the month of the date six months ago to yesterday.",
         param="period",
-        periods=LONG_PERIODS,
     )
     behaviour = Choice(
         "Rank by the points that this behaviour costs, in place of the score. `worst`: the most points first. Among "
@@ -353,12 +352,9 @@ class ReportTime(Text):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
-        try:
+        with contextlib.suppress(ValueError):
             if self.pattern.fullmatch(text):
-                datetime.datetime.strptime(text, REPORT_TIME_FORMAT)  # noqa: DTZ007
-                return text.partition("T")[0]
-        except ValueError:
-            pass
+                return str(datetime.datetime.strptime(text, REPORT_TIME_FORMAT).date())  # noqa: DTZ007
         raise ValidationError("Must be a time such as 2026-03-16T00:00:00.")
 
 
