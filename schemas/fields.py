@@ -169,16 +169,26 @@ class Date(Text):
         return text
 
 
-class Int64(_StrictField, fields.Integer):
+class _RangeField(_StrictField):
+    """A number from `low` to `high`, by default those of its type."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def __init__(
+        self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
+    ) -> None:
+        self.low, self.high = self.low if low is None else low, self.high if high is None else high
+        super().__init__(description, validate=Range(self.low, self.high), **kwargs)
+
+
+class Int64(_RangeField, fields.Integer):
     """An integer of at most 64 bits. `1.0` is not an integer."""
 
     types = frozenset({int})
     bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
-
-    def __init__(self, description: str = "", *, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
-        self.is_safe = max(-low, high) <= MAX_SAFE_INT
-        super().__init__(description, validate=Range(low, high), **kwargs)
+    low, high = MIN_INT, MAX_INT
 
 
 class IntegerChoice(Int64):
@@ -192,20 +202,18 @@ class IntegerChoice(Int64):
 
 
 class Count(Int64):
-    """A count: an integer from 0."""
+    """A count: an integer from 0, by default one that JavaScript has."""
 
-    def __init__(self, description: str = "", *, high: int = MAX_INT, **kwargs: Any) -> None:
-        super().__init__(description, low=0, high=high, **kwargs)
+    low, high = 0, MAX_SAFE_INT
 
 
 class EpochMs(Int64):
     """Milliseconds since 1970-01-01T00:00:00Z, in the years 1 to 9999."""
 
-    def __init__(self, description: str = "", **kwargs: Any) -> None:
-        super().__init__(description, low=MIN_EPOCH_MS, high=MAX_EPOCH_MS, **kwargs)
+    low, high = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
-class Number(_StrictField, fields.Float):
+class Number(_RangeField, fields.Float):
     """A finite number: a double, or an integer of at most 64 bits, which is stored as an integer.
 
     It is loaded as it is, but -0.0 as 0.0: they are equal, and should look equal wherever they are shown.
@@ -223,11 +231,6 @@ class Number(_StrictField, fields.Float):
     # Finite. NaN is less than any number in MongoDB.
     validator_keywords: ClassVar[dict[str, Any]] = {"minimum": -sys.float_info.max, "maximum": sys.float_info.max}
 
-    def __init__(
-        self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(description, validate=Range(low, high), **kwargs)
-
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
         number: int | float = super()._deserialize(value, attr, data, **kwargs)
         if isinstance(number, int):
@@ -242,22 +245,19 @@ class Number(_StrictField, fields.Float):
 class Amount(Number):
     """A duration or a distance: a number from 0."""
 
-    def __init__(self, description: str = "", **kwargs: Any) -> None:
-        super().__init__(description, low=0, **kwargs)
+    low = 0
 
 
 class Latitude(Number):
     """Degrees of latitude, positive to the north."""
 
-    def __init__(self, description: str = "", **kwargs: Any) -> None:
-        super().__init__(description, low=-90, high=90, **kwargs)
+    low, high = -90, 90
 
 
 class Longitude(Number):
     """Degrees of longitude, positive to the east."""
 
-    def __init__(self, description: str = "", **kwargs: Any) -> None:
-        super().__init__(description, low=-180, high=180, **kwargs)
+    low, high = -180, 180
 
 
 class Bytes(_StrictField):

@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Identifier, Number, Object, Objects, Text
+from schemas.fields import Choice, Count, Date, EpochMs, Identifier, Number, Object, Objects, Text
 from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
@@ -61,19 +61,19 @@ class FleetInfo(Schema):
 class DriversByGrade(Schema):
     """The number of drivers with each grade."""
 
-    excellent = Count("Drivers with the grade excellent.", high=MAX_SAFE_INT, example=1)
-    good = Count("Drivers with the grade good.", high=MAX_SAFE_INT, example=0)
-    fair = Count("Drivers with the grade fair.", high=MAX_SAFE_INT, example=0)
-    poor = Count("Drivers with the grade poor.", high=MAX_SAFE_INT, example=0)
+    excellent = Count("Drivers with the grade excellent.", example=1)
+    good = Count("Drivers with the grade good.", example=0)
+    fair = Count("Drivers with the grade fair.", example=0)
+    poor = Count("Drivers with the grade poor.", example=0)
 
 
 class DriversByFocusArea(Schema):
     """The number of drivers whom to coach, by behaviour. A driver may count several times."""
 
-    is_phone_use = Count("Drivers whose phone use to coach.", high=MAX_SAFE_INT, example=0)
-    is_overspeeding = Count("Drivers whose overspeeding to coach.", high=MAX_SAFE_INT, example=0)
-    is_hard_brake = Count("Drivers whose hard braking to coach.", high=MAX_SAFE_INT, example=0)
-    is_acceleration = Count("Drivers whose rapid acceleration to coach.", high=MAX_SAFE_INT, example=0)
+    is_phone_use = Count("Drivers whose phone use to coach.", example=0)
+    is_overspeeding = Count("Drivers whose overspeeding to coach.", example=0)
+    is_hard_brake = Count("Drivers whose hard braking to coach.", example=0)
+    is_acceleration = Count("Drivers whose rapid acceleration to coach.", example=0)
 
 
 class FleetSummary(DrivingSummary):
@@ -82,10 +82,9 @@ class FleetSummary(DrivingSummary):
     Each distance is rounded to a millionth of a mile, and each time to a millisecond, before it is added.
     """
 
-    driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1)
+    driver_count = Count("Number of drivers who drove.", example=1)
     implausible_trip_count = Count(
         "Number of trips whose values cannot be, whether the other fields count them or not.",
-        high=MAX_SAFE_INT,
         example=0,
     )
     drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.")

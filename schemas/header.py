@@ -62,16 +62,12 @@ RESPONSE_HEADERS: dict[str, Field[Any]] = {
     ),
     "X-RateLimit-Limit": Count(
         "Requests that the fleet, or the driver, may make in a rate limit window.",
-        high=MAX_SAFE_INT,
         example=5000,
         required=False,
     ),
-    "X-RateLimit-Remaining": Count(
-        "Requests left in this rate limit window.", high=MAX_SAFE_INT, example=4999, required=False
-    ),
+    "X-RateLimit-Remaining": Count("Requests left in this rate limit window.", example=4999, required=False),
     "X-RateLimit-Reset": Count(
         "Time at which the rate limit window closes, in epoch seconds.",
-        high=MAX_SAFE_INT,
         example=1_773_043_260,
         required=False,
     ),

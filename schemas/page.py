@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas.driver import Driver
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
+from schemas.fields import Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
 from schemas.list_params import DEFAULT_EVENTS, MAX_EVENTS_A_PAGE
 from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
@@ -18,7 +18,7 @@ OF_EACH_DRIVER = "One element for each driver, in the order of the request."
 
 
 class _Page(Schema):
-    count = Count("Number of matching records, on all pages together.", high=MAX_SAFE_INT, example=1)
+    count = Count("Number of matching records, on all pages together.", example=1)
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50)
     current_page = Int64("Number of this page, from 1.", low=1, high=MAX_PAGE, example=1)
     next_page = Int64(
@@ -36,7 +36,7 @@ class Group(Schema):
     """A group of drivers."""
 
     group = Identifier("Name of the group, unique within the fleet.", example="North")
-    driver_count = Count("Number of drivers who are in it now.", high=MAX_SAFE_INT, example=1)
+    driver_count = Count("Number of drivers who are in it now.", example=1)
 
 
 class GroupPage(_Page):
@@ -73,7 +73,7 @@ class BuiltReport(Schema):
     start_date = Date("First date that the report covers.", example="2026-03-09")
     end_date = Date("Last date that the report covers.", example="2026-03-15")
     built_at = EpochMs("Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000)
-    driver_count = Count("Number of drivers in the report.", high=MAX_SAFE_INT, example=1)
+    driver_count = Count("Number of drivers in the report.", example=1)
     units = Choice(
         "Units of distances on the page of the report.", component="Units", choices=tuple(UNITS), example=MILES
     )
@@ -88,7 +88,7 @@ class ReportPage(_Page):
 class RankingPage(_Page):
     """A page of a ranking."""
 
-    count = Count("Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1)
+    count = Count("Number of drivers in the ranking, on all pages together.", example=1)
     period = Choice("The `period` of the request.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK)
     start_date = Date("First date of the week or month.", example="2026-03-09")
     end_date = Date("Last date of the week or month.", example="2026-03-15")
@@ -116,7 +116,7 @@ class MonthlyAggregates(Schema):
 class WindowPage(_Page):
     """A page of the summaries of drivers in a window of days."""
 
-    count = Count("Number of drivers, on all pages together.", high=MAX_SAFE_INT, example=1)
+    count = Count("Number of drivers, on all pages together.", example=1)
     start_date = Date("First date of the window.", example="2026-03-09")
     end_date = Date("Last date of the window.", example="2026-03-15")
     data = Objects(

@@ -27,7 +27,6 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-DEFAULT_INTERVAL = WEEK
 # The orders of a ranking.
 WORST, BEST = "worst", "best"
 # More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
@@ -150,8 +149,8 @@ class IntervalParam(Choice):
             "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
             component="Interval",
             choices=PERIODS,
-            example=DEFAULT_INTERVAL,
-            load_default=DEFAULT_INTERVAL,
+            example=WEEK,
+            load_default=WEEK,
         )
 
 
@@ -245,7 +244,7 @@ class FleetAggregateParams(DateRangeParams):
         "The first date of the first interval, `YYYY-MM-DD`, from 24 months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date 24 months ago on.",
         param="interval",
-        period=DEFAULT_INTERVAL,
+        period=WEEK,
         today_allowed=True,
         history=LONG_HISTORY,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import Schema
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Choice, Count, Date, Flag, Object, Objects
+from schemas.fields import MAX_INT, Amount, Choice, Count, Date, Flag, Object, Objects
 from schemas.introspection import example, fields_of
 from schemas.periods import MONTH, WEEK
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
@@ -85,7 +85,7 @@ class BehaviourExplanation(Schema):
     behaviour = Choice(
         "Name of the behaviour.", component="BehaviourName", choices=COUNTED_BEHAVIOURS, example="overspeeding"
     )
-    count = Count("Number of times that the behaviour occurred.", example=1)
+    count = Count("Number of times that the behaviour occurred.", high=MAX_INT, example=1)
     seconds = Amount(
         "Time of the behaviour, in seconds. Null for a behaviour whose rate is per 100 miles.",
         example=90,

@@ -34,7 +34,7 @@ class DrivingSummary(Schema):
     fm_grade = Choice(
         f"Grade of the score: {GRADE_LIMITS}.", example="excellent", component="Grade", choices=list(GRADES)
     )
-    trip_count = Count("Number of trips.", high=MAX_SAFE_INT, example=1)
+    trip_count = Count("Number of trips.", example=1)
     distance_miles = Amount("Distance, in miles.", example=12.5)
     duration_seconds = Amount("Duration, in seconds.", example=1800)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0)

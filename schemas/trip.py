@@ -7,7 +7,7 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
 
 from schemas.fields import (
-    MAX_SAFE_INT,
+    MAX_INT,
     Amount,
     Choice,
     Count,
@@ -41,10 +41,10 @@ EVENT_TYPES: Mapping[int, tuple[str, tuple[str, ...]]] = {
 class EventSummary(SourceSchema):
     """The counts and durations of each behaviour."""
 
-    phone_use_count = Count("Number of times that the driver used the phone.", example=0)
-    rapid_acceleration_count = Count("Number of rapid accelerations.", example=0)
-    hard_brake_count = Count("Number of hard brakes.", example=0)
-    overspeeding_count = Count("Number of times that the driver exceeded the speed limit.", example=1)
+    phone_use_count = Count("Number of times that the driver used the phone.", high=MAX_INT, example=0)
+    rapid_acceleration_count = Count("Number of rapid accelerations.", high=MAX_INT, example=0)
+    hard_brake_count = Count("Number of hard brakes.", high=MAX_INT, example=0)
+    overspeeding_count = Count("Number of times that the driver exceeded the speed limit.", high=MAX_INT, example=1)
     phone_use_time_seconds = Amount("Time of phone use, in seconds.", example=0)
     overspeeding_time_seconds = Amount("Time above the speed limit, in seconds.", example=90)
 
@@ -138,7 +138,7 @@ class FleetEvent(Event):
 
     trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1")
     driver_id = Identifier("Identifier of the driver.", example="demo-01")
-    event_index = Count("Place of the event in the `events` of its trip, from 0.", high=MAX_SAFE_INT, example=0)
+    event_index = Count("Place of the event in the `events` of its trip, from 0.", example=0)
 
     class Meta:
         """The order of the fields."""

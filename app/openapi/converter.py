@@ -43,7 +43,8 @@ class SchemaConverter(OpenAPIConverter):
             }
             return {"anyOf": [union, {"type": "null"}]} if field.allow_none else union
         # A generator for JavaScript makes a BigInt of an integer with this format.
-        format_keyword = {"format": "int64"} if isinstance(field, Int64) and not field.is_safe else {}
+        is_large = isinstance(field, Int64) and max(-field.low, field.high) > MAX_SAFE_INT
+        format_keyword = {"format": "int64"} if is_large else {}
         return {
             **getattr(field, "json_schema_keywords", {}),
             **getattr(field, "openapi_keywords", {}),
