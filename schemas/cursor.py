@@ -4,12 +4,10 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from marshmallow import ValidationError
-
-from schemas.fields import Text
+from schemas.fields import Messages, Text
 from schemas.query import SCOPE
 
 CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 16
@@ -73,40 +71,41 @@ def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:
     return base64.urlsafe_b64encode(_checksum(scope, content) + content).rstrip(b"=").decode()
 
 
-def decode_cursor(
-    scope: str, text: str, make: Callable[[list[Any]], Any] = FeedCursor._make, error: str = INVALID
-) -> Any:
-    """Return the cursor that a text contains: what `make` makes of its values.
-
-    Raises marshmallow.ValidationError with this error unless it was made for this scope. The checksum finds mistakes
-    before the store is read. Only the signature finds a cursor that a client has made.
-    """
-    try:
-        content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]
-        cursor = make(json.loads(content))
-        # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
-        is_own = bool(cursor) and set(map(type, cursor)) <= {str, int, bool} and encode_cursor(scope, cursor) == text
-    except (ValueError, TypeError, RecursionError):
-        is_own = False
-    if not is_own:
-        raise ValidationError(error)
-    return cursor
-
-
 class CursorParam(Text):
-    """A cursor of the feed of the fleet, as a FeedCursor, or None for its start."""
+    """A cursor of the feed of the fleet, as a FeedCursor, or None for its start.
+
+    It is invalid unless it was made for this scope. The checksum finds mistakes before the store is read. Only the
+    signature finds a cursor that a client has made.
+    """
+
+    default_error_messages: Messages = {"other": INVALID}
+
+    def make(self, values: list[Any]) -> tuple[Any, ...]:
+        """Return the cursor with these values. Raises TypeError if there are too many or too few."""
+        return FeedCursor(*values)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
-        return None if text == START else decode_cursor(data[SCOPE], text)
+        if text == START:
+            return None
+        try:
+            cursor = self.make(json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]))
+            # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
+            if cursor and set(map(type, cursor)) <= {str, int, bool} and encode_cursor(data[SCOPE], cursor) == text:
+                return cursor
+        except (ValueError, TypeError, RecursionError):
+            pass
+        raise self.make_error("other")
 
 
-class ListCursorParam(Text):
+class ListCursorParam(CursorParam):
     """A cursor of a list, as its signature and the values that it signs, or None for the start of the list."""
 
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        return None if text == START else decode_cursor(data[SCOPE], text, tuple, INVALID_FOR_LIST)
+    default_error_messages: Messages = {"other": INVALID_FOR_LIST}
+
+    def make(self, values: list[Any]) -> tuple[Any, ...]:
+        """Return the values."""
+        return tuple(values)
 
 
 def _checksum(scope: str, content: bytes) -> bytes:

@@ -4,9 +4,7 @@ The values of an implausible trip cannot be. One broken device could turn the sc
 such trips out of its sums. The other kinds are only named.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +24,8 @@ MARGIN_SECONDS = 60
 MARGIN_MS = MARGIN_SECONDS * MS_PER_SECOND
 # A duration may leave out stops.
 MAX_DIFFERENCE = 0.1
-# A part that was added up from many numbers may exceed the whole by as much.
-MOST_ROUNDED = Decimal("1.000001")
+# A part that was added up from many numbers may exceed the whole by this share of it.
+ROUNDING = 1e-6
 
 
 ZERO = (0, 0)
@@ -36,86 +34,83 @@ TRIP_START, TRIP_END, EVENT_START, EVENT_END = (
 )
 
 
-class _Facts:
-    """A trip (schema ImportedTrip), and what several rules need of it."""
-
-    def __init__(self, trip: Trip) -> None:
-        self.trip = trip
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """The counts of events in the event summary."""
-        return {name: count for name, count in self.trip["event_summary"].items() if name.endswith("_count")}
-
-    @cached_property
-    def speeds(self) -> list[Trip]:
-        """The `event_data` of the events of overspeeding."""
-        return [event["event_data"] for event in self.trip["events"] if event["event_data"]]
-
-    @cached_property
-    def trail_times(self) -> list[int]:
-        return list(map(itemgetter("timestamp"), self.trip["trail_path"]))
-
-    @cached_property
-    def sorted_trail_times(self) -> list[int]:
-        return sorted(self.trail_times)
-
-    @cached_property
-    def sorted_event_times(self) -> list[int]:
-        events = self.trip["events"]
-        starts, ends = (map(itemgetter(f"event_{end}_timestamp"), events) for end in ("start", "end"))
-        return sorted([*starts, *ends])
-
-    def are_outside(self, sorted_times: list[int]) -> bool:
-        """Return whether any of the times is outside the time of the trip, and not by a little."""
-        first, last = self.trip["trip_start_time"] - MARGIN_MS, self.trip["trip_end_time"] + MARGIN_MS
-        return bool(sorted_times) and not first <= sorted_times[0] <= sorted_times[-1] <= last
+def _get_counts(trip: Trip) -> dict[str, int]:
+    """Return the counts of events in the event summary."""
+    return {name: count for name, count in trip["event_summary"].items() if name.endswith("_count")}
 
 
-def _is_too_fast(facts: _Facts) -> bool:
-    return bool(facts.trip["distance_miles"] * 3600 > MAX_MEAN_MPH * facts.trip["duration_seconds"])
+def _find_speeds(trip: Trip) -> list[Trip]:
+    """Return the `event_data` of the events of overspeeding."""
+    return [event["event_data"] for event in trip["events"] if event["event_data"]]
 
 
-def _has_longer_part(facts: _Facts) -> bool:
-    trip, events = facts.trip, facts.trip["event_summary"]
+def _find_trail_times(trip: Trip) -> list[int]:
+    return list(map(itemgetter("timestamp"), trip["trail_path"]))
+
+
+def _are_outside(times: list[int], trip: Trip) -> bool:
+    """Return whether any of the times is outside the time of the trip, and not by a little."""
+    first, last = trip["trip_start_time"] - MARGIN_MS, trip["trip_end_time"] + MARGIN_MS
+    return bool(times) and not first <= min(times) <= max(times) <= last
+
+
+def _is_too_fast(trip: Trip) -> bool:
+    return bool(trip["distance_miles"] * 3600 > MAX_MEAN_MPH * trip["duration_seconds"])
+
+
+def _has_longer_part(trip: Trip) -> bool:
+    events = trip["event_summary"]
     seconds = events["phone_use_time_seconds"], events["overspeeding_time_seconds"], trip["night_driving_seconds"]
     miles = trip["highway_miles"], trip["night_driving_miles"]
     wholes = ((trip["duration_seconds"], seconds), (trip["distance_miles"], miles))
-    # Few parts are longer, so that decimals, which are exact, cost nothing.
-    return any(
-        max(parts) > whole and Decimal(str(max(parts))) > Decimal(str(whole)) * MOST_ROUNDED for whole, parts in wholes
-    )
+    return any(max(parts) - whole > whole * ROUNDING for whole, parts in wholes)
 
 
-def _has_too_many_events(facts: _Facts) -> bool:
-    return bool(sum(facts.counts.values()) * SECONDS_PER_EVENT > facts.trip["duration_seconds"])
+def _has_too_many_events(trip: Trip) -> bool:
+    return bool(sum(_get_counts(trip).values()) * SECONDS_PER_EVENT > trip["duration_seconds"])
 
 
-def _has_zero_position(facts: _Facts) -> bool:
-    trail, trip = facts.trip["trail_path"], facts.trip
+def _has_zero_position(trip: Trip) -> bool:
+    trail, events = trip["trail_path"], trip["events"]
     # Most trails have no latitude of 0, which is found fast.
     if not all(map(itemgetter("latitude"), trail)) and ZERO in map(itemgetter("latitude", "longitude"), trail):
         return True
-    events = trip["events"]
     return ZERO in [TRIP_START(trip), TRIP_END(trip), *map(EVENT_START, events), *map(EVENT_END, events)]
 
 
-def _has_impossible_speed(facts: _Facts) -> bool:
+def _has_impossible_speed(trip: Trip) -> bool:
     return any(
         not 0 < speed["speed_limit_mph"] <= MAX_LIMIT_MPH
         or max(speed["user_speed_mph"], speed["max_user_speed_mph"]) > MAX_MPH
-        for speed in facts.speeds
+        for speed in _find_speeds(trip)
     )
 
 
-def _has_other_counts(facts: _Facts) -> bool:
-    names = [f"{event['event_name'].lower()}_count" for event in facts.trip["events"]]
-    return facts.counts != {name: names.count(name) for name in facts.counts}
+def _has_lower_maximum(trip: Trip) -> bool:
+    return any(speed["max_user_speed_mph"] < speed["user_speed_mph"] for speed in _find_speeds(trip))
 
 
-def _differs_from_times(facts: _Facts) -> bool:
-    seconds = (facts.trip["trip_end_time"] - facts.trip["trip_start_time"]) / MS_PER_SECOND
-    difference = abs(facts.trip["duration_seconds"] - seconds)
+def _has_unordered_trail(trip: Trip) -> bool:
+    times = _find_trail_times(trip)
+    return times != sorted(times)
+
+
+def _has_trail_outside(trip: Trip) -> bool:
+    return _are_outside(_find_trail_times(trip), trip)
+
+
+def _has_event_outside(trip: Trip) -> bool:
+    return _are_outside([event[f"event_{end}_timestamp"] for event in trip["events"] for end in ("start", "end")], trip)
+
+
+def _has_other_counts(trip: Trip) -> bool:
+    counts, names = _get_counts(trip), [f"{event['event_name'].lower()}_count" for event in trip["events"]]
+    return counts != {name: names.count(name) for name in counts}
+
+
+def _differs_from_times(trip: Trip) -> bool:
+    seconds = (trip["trip_end_time"] - trip["trip_start_time"]) / MS_PER_SECOND
+    difference = abs(trip["duration_seconds"] - seconds)
     return bool(difference > MARGIN_SECONDS and difference > MAX_DIFFERENCE * seconds)
 
 
@@ -124,7 +119,7 @@ class Kind(NamedTuple):
 
     name: str
     words: str
-    is_met: Callable[[_Facts], bool]
+    is_met: Callable[[Trip], bool]
 
 
 IMPLAUSIBLE_KINDS = (
@@ -138,34 +133,18 @@ KINDS = (
     Kind(
         "old_start",
         "a trip_start_time more than ten years ago (times are epoch milliseconds)",
-        lambda facts: facts.trip["trip_start_time"] < now_ms() - MAX_AGE_MS,
+        lambda trip: trip["trip_start_time"] < now_ms() - MAX_AGE_MS,
     ),
-    Kind(
-        "trail_order",
-        "trail points out of order of time",
-        lambda facts: facts.trail_times != facts.sorted_trail_times,
-    ),
-    Kind(
-        "trail_time",
-        "trail points outside the time of the trip by more than a minute",
-        lambda facts: facts.are_outside(facts.sorted_trail_times),
-    ),
-    Kind(
-        "event_time",
-        "an event outside the time of the trip by more than a minute",
-        lambda facts: facts.are_outside(facts.sorted_event_times),
-    ),
+    Kind("trail_order", "trail points out of order of time", _has_unordered_trail),
+    Kind("trail_time", "trail points outside the time of the trip by more than a minute", _has_trail_outside),
+    Kind("event_time", "an event outside the time of the trip by more than a minute", _has_event_outside),
     Kind("zero_position", "a position of exactly 0, 0", _has_zero_position),
     Kind(
         "speed",
         f"a speed limit of 0 or less or over {MAX_LIMIT_MPH} mph, or a speed over {MAX_MPH} mph",
         _has_impossible_speed,
     ),
-    Kind(
-        "maximum",
-        "a max_user_speed_mph below user_speed_mph",
-        lambda facts: any(speed["max_user_speed_mph"] < speed["user_speed_mph"] for speed in facts.speeds),
-    ),
+    Kind("maximum", "a max_user_speed_mph below user_speed_mph", _has_lower_maximum),
     Kind("counts", "counts of event_summary that differ from the events", _has_other_counts),
     Kind(
         "duration",
@@ -182,14 +161,9 @@ WORDS = {kind.name: kind.words for kind in KINDS} | {
 
 def find_kinds(trip: Trip) -> list[str]:
     """Return the kinds of a trip (schema ImportedTrip) but OVERLAP, in the order of the table. Most trips have none."""
-    return _find(KINDS, trip)
+    return [kind.name for kind in KINDS if kind.is_met(trip)]
 
 
 def find_implausible(trip: Trip) -> list[str]:
     """Return the kinds that make a trip implausible, in the order of the table. Nearly all trips have none."""
-    return _find(IMPLAUSIBLE_KINDS, trip)
-
-
-def _find(kinds: Iterable[Kind], trip: Trip) -> list[str]:
-    facts = _Facts(trip)
-    return [kind.name for kind in kinds if kind.is_met(facts)]
+    return [kind.name for kind in IMPLAUSIBLE_KINDS if kind.is_met(trip)]

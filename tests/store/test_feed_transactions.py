@@ -8,7 +8,8 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from schemas.cursor import decode_cursor, encode_cursor
+from schemas.cursor import CursorParam, encode_cursor
+from schemas.query import SCOPE
 from tests.command_recorder import Listener
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_trip
@@ -92,7 +93,8 @@ class BeforePrimary(Listener):
 
 def make_up_cursor(client, number):
     """Return the cursor of a client with another signature."""
-    return encode_cursor("f1", decode_cursor("f1", client.cursor)._replace(signature=f"made up {number}"))
+    cursor = CursorParam().deserialize(client.cursor, data={SCOPE: "f1"})
+    return encode_cursor("f1", cursor._replace(signature=f"made up {number}"))
 
 
 @pytest.mark.parametrize("made_up", [0, 1])
