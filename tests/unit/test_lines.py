@@ -5,7 +5,6 @@ import codecs
 import gzip
 import io
 import json
-import lzma
 import math
 import re
 import zipfile
@@ -135,24 +134,19 @@ OTHER_FORMS = [
     (b",\n".join(LINES), "has lines that end with a comma: sed 's/,$//' writes"),
     (zip_up(*LINES), "is a zip archive: unzip -p writes"),
     (bz2.compress(LINES[0]), "is compressed with bzip2: bunzip2 writes"),
-    (lzma.compress(LINES[0]), "is compressed with xz: unxz writes"),
     (gzip.compress(gzip.compress(LINES[0])), "is compressed with gzip twice: gunzip | gunzip writes"),
-    *((LINES[0].decode().encode(form), f"is in UTF-16: iconv -f {form.upper()} ") for form in ("utf-16le", "utf-16be")),
-    *(
-        (LINES[0].decode().encode(form), f"is in {form.upper()}: iconv -f {form.upper()} -t UTF-8 writes")
-        for form in ("utf-16", "utf-32")
-    ),
+    (LINES[0].decode().encode("utf-16"), "is in UTF-16: iconv -f UTF-16 -t UTF-8 writes"),
 ]
 
 
 @pytest.mark.parametrize(("content", "hint"), OTHER_FORMS, ids=[hint for _, hint in OTHER_FORMS])
 def test_a_file_in_another_form_is_refused_with_what_makes_one_object_a_line_of_it(path, content, hint):
-    with pytest.raises(click.ClickException, match=f"^{path} {re.escape(hint)}"):
+    with pytest.raises(click.ClickException, match=f"^{path.name} {re.escape(hint)}"):
         read(path, content)
 
 
 @pytest.mark.parametrize(
-    "line", [b"[]", b"[1]", b'{"a": "}\\r{"}', b'{"a": [{}\r]}', b'{"a": [{},\r{}]}', b'{"a": {},', b'{"a": 1', b"PK"]
+    "line", [b"[]", b"[1]", b'{"a": "}\\r{"}', b'{"a": [{}\r]}', b'{"a": [{},\r{}]}', b'{"a": 1', b"PK"]
 )
 def test_one_wrong_line_is_not_another_form(path, line):
     assert [content for _, content in read(path, b"\n".join([line, *LINES]))][1:] == LINES

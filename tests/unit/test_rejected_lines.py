@@ -145,7 +145,7 @@ def test_a_trip_that_ends_more_than_an_hour_in_the_future_is_rejected(clock, end
         *((altered("distance_miles", text), "Not JSON: ") for text in ("NaN", "-Infinity", "inf", "01", "'x'")),
         (altered("trail_path.1.course", "Infinity"), "Not JSON: "),
         ('{"a": "b', "Not JSON: Unterminated string starting at character 7."),
-        ('{"a": ' + "9" * 5_000, "Not JSON: a number has too many digits."),
+        ('{"a": ' + "9" * 5_000, "Not JSON: a number has too many digits, or "),
         (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the field "trip_id" more than once.'),
         (json.dumps({**WHOLE, "\udfff": 1}), r"\udfff: Unknown field."),
         ("\ufeff{}", "Not JSON: starts with a byte order mark."),
@@ -204,15 +204,10 @@ def test_a_long_name_is_named_by_its_beginning_and_its_end():
     assert (why[:3], len(why), why[-20:]) == ("xxx", 303, "xxxx: Unknown field.")
 
 
-@pytest.mark.parametrize("element", ["{}", "[]", '{"a": [0]}', r'"\"{", [{}]'])
+@pytest.mark.parametrize("element", ["{}", "[]", '{"a": [0]}'])
 def test_more_objects_and_lists_than_a_valid_line_can_have_are_rejected(element):
     text = f"[{', '.join([element] * 300_000)}]"
-    assert reason(altered("events", text)) == "Has more than 300000 objects and lists."
-
-
-def test_brackets_in_text_are_not_objects():
-    driver = make_driver("d1", alias='{["\\' * 200_000)
-    assert reason(json.dumps(driver), DRIVERS) == "alias: Must have at most 500 characters; it has 800000."
+    assert reason(altered("events", text)) == "Has more than 300000 brackets { and [."
 
 
 @pytest.mark.parametrize("field", ["first_name", "last_name", "email", "alias"])
