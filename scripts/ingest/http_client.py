@@ -28,7 +28,7 @@ REQUESTS = 4
 # How long to wait for the next bytes of a response, and for all of it.
 PATIENCE_SECONDS, RESPONSE_SECONDS = 30.0, 60.0
 # The largest response: its bytes, packed and unpacked, and its values. A parsed value takes up to 200 bytes, most of
-# them far more than its text. No line of rejects.MAX_RECORD_BYTES that is a valid trip has as many values.
+# them far more than its text. No line of records.MAX_RECORD_BYTES that is a valid trip has as many values.
 MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
 # The wait before a request is repeated doubles each time, unless the service asks for another one.
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0

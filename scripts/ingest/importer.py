@@ -6,7 +6,6 @@ Each line is parsed here to a record, or rejected with a reason. `loader` checks
 import codecs
 import contextlib
 import gzip
-import itertools
 import json
 import os
 import re
@@ -26,8 +25,7 @@ from scripts.command_line.options import FLEET, REJECTS, option_once
 from scripts.command_line.output import echo, make_bar
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import loader
-from scripts.ingest.loader import DRIVERS, TRIPS
-from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
+from scripts.ingest.records import DRIVERS, MAX_RECORD_BYTES, TOO_LONG, TRIPS, Record, RecordType, Rejected, Rejects
 from scripts.materialize.doubts import Doubts
 
 STDIN = Path("-")
@@ -104,14 +102,14 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
     `target` is the path of the file of rejected lines.
     """
     loaded, doubts, source = 0, Doubts("line {number}"), Input(path)
-    with Rejects(target, is_pipe=source.is_pipe) as rejects:
+    with Rejects(target) as rejects:
         max_seconds = loader.BATCH_SECONDS if source.is_pipe else None
         with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
             for count in loader.load(store, fleet, record_type, source.records(), rejects, doubts, max_seconds):
                 loaded += count
                 bar.update(source.consumed - bar.pos)
     echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
-    for sentence in itertools.chain(filter(None, [rejects.hint]), doubts.describe(store, fleet)):
+    for sentence in doubts.describe(store, fleet):
         echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
 

@@ -4,21 +4,13 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
 
-from marshmallow import ValidationError
-
-from app.store import Document, Store
-from schemas.driver import ImportedDriver
-from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
-from schemas.trip import ImportedTrip
+from app.store import Store
 from scripts.command_line.output import echo
-from scripts.ingest.rejects import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
+from scripts.ingest.records import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
 from scripts.materialize.doubts import Doubts
-from scripts.materialize.periods import days_of
-from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, open_store
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
@@ -29,43 +21,9 @@ BATCH_EVENTS = 10_000
 BATCH_BYTES = 16_000_000
 # Where records come slowly, a batch ends this long after its first one, so that it is committed within two seconds.
 BATCH_SECONDS = 1.0
-# A trip that has not ended cannot have been processed. The clock of another system may be ahead of that of this host.
-MAX_FUTURE_MS = MS_PER_HOUR
 GC_THRESHOLD = 100_000
 # After so many bytes of rejected records, the search for cycles takes place all the same.
 MAX_REJECTED_BYTES = 5_000_000
-
-
-def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
-    """Return the documents of a trip (schema ImportedTrip). Raises ValidationError if it ends in the future."""
-    if trip["trip_end_time"] > now_ms() + MAX_FUTURE_MS:
-        raise ValidationError({"trip_end_time": ["Must not be more than an hour in the future."]})
-    return prepare_trip(fleet, trip)
-
-
-def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, Trip]) -> None:
-    for number, trip in trips.items():
-        doubts.check(trip.source, number)
-    numbers = {trip.source["trip_id"]: number for number, trip in trips.items()}
-    doubts.check_overlaps(store, fleet, numbers, days_of(trip.detail for trip in trips.values()))
-
-
-DRIVERS = RecordType(
-    option="--drivers",
-    schema=ImportedDriver(),
-    prepare=prepare_driver,
-    write=write_drivers,
-    get_utc_day=lambda driver: None,
-    doubt=lambda *drivers: None,
-)
-TRIPS = RecordType(
-    option="--trips",
-    schema=ImportedTrip(),
-    prepare=_prepare_ended_trip,
-    write=write_trips,
-    get_utc_day=lambda trip: (trip.source["driver_id"], trip.source["trip_start_time"] // MS_PER_DAY),
-    doubt=_doubt_trips,
-)
 
 
 def open_for_loading() -> AbstractContextManager[Store]:
@@ -116,50 +74,40 @@ def _check_all(
     records: Generator[Record | Rejected], fleet: str, record_type: RecordType
 ) -> Generator[Accepted | Rejected]:
     rejected_bytes = 0
-    with contextlib.closing(records):
-        for record in records:
-            checked = check(record, fleet, record_type) if isinstance(record, Record) else record
-            if isinstance(checked, Rejected):
-                if isinstance(record, Record):
-                    checked = checked._replace(hint=_get_hint(record.value, record_type))
-                # marshmallow's exceptions are in reference cycles, with all that was read of the record.
-                rejected_bytes += len(checked.content)
-                if rejected_bytes > MAX_REJECTED_BYTES:
-                    gc.collect()
-                    rejected_bytes = 0
-            yield checked
-
-
-def _get_hint(value: Any, record_type: RecordType) -> str:
-    """Return a sentence that the input is of the other type if what is invalid for its own type is valid for that."""
-    other = next(other for other in (DRIVERS, TRIPS) if other != record_type)
-    with contextlib.suppress(ValidationError):
-        if other.schema.load(value):
-            return f"these look like {other.option.removeprefix('--')}. Give the file as {other.option}."
-    return ""
+    for record in records:
+        checked = check(record, fleet, record_type) if isinstance(record, Record) else record
+        if isinstance(checked, Rejected):
+            # marshmallow's exceptions are in reference cycles, with all that was read of the record.
+            rejected_bytes += len(checked.content)
+            if rejected_bytes > MAX_REJECTED_BYTES:
+                gc.collect()
+                rejected_bytes = 0
+        yield checked
 
 
 class _Batch:
     """Records that fit into one transaction."""
 
     def __init__(self) -> None:
-        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[UtcDay](), 0, 0.0
-        self._events = 0
+        self.items, self._days, self.began = list[Accepted | Rejected](), set[UtcDay | None](), 0.0
+        self._events = self._bytes = 0
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""
-        day, size = item.utc_day if isinstance(item, Accepted) else None, len(item.content)
-        has_room = len(self.items) < BATCH_RECORDS and self._size + size <= BATCH_BYTES
-        events = item.events if isinstance(item, Accepted) else 0
-        has_room &= self._events + events <= BATCH_EVENTS
-        has_room &= day is None or day in self._days or len(self._days) < BATCH_DAYS
+        day, events = (item.utc_day, item.events) if isinstance(item, Accepted) else (None, 0)
+        has_room = (
+            len(self.items) < BATCH_RECORDS
+            and len(self._days) + (day not in self._days) <= BATCH_DAYS
+            and self._events + events <= BATCH_EVENTS
+            and self._bytes + len(item.content) <= BATCH_BYTES
+        )
         if self.items and not has_room:
             return False
         self.began = self.began or time.monotonic()
         self.items.append(item)
-        self._size += size
+        self._days.add(day)
         self._events += events
-        self._days |= {day} if day else set()
+        self._bytes += len(item.content)
         return True
 
 
@@ -174,11 +122,8 @@ def make_batches(
     collector = _Collector()
     # A daemon, because it may wait for a line when the command ends.
     threading.Thread(target=collector.collect, args=[items], daemon=True).start()
-    try:
-        while batch := collector.take(max_seconds):
-            yield batch
-    finally:
-        collector.stop()
+    while batch := collector.take(max_seconds):
+        yield batch
 
 
 class _Collector:
@@ -186,24 +131,20 @@ class _Collector:
 
     def __init__(self) -> None:
         self._changed, self._batch = threading.Condition(), _Batch()
-        self._is_full = self._has_ended = self._is_stopped = False
+        self._is_full = self._has_ended = False
         self._error: BaseException | None = None
 
     def collect(self, items: Generator[Accepted | Rejected]) -> None:
         """Fill one batch after the other. Waits while a full one has not been taken."""
         try:
-            # What reads a file closes it at once.
-            with contextlib.closing(items):
-                for item in items:
-                    with self._changed:
-                        while not self._is_stopped and not self._batch.add(item):
-                            self._is_full = True
-                            self._changed.notify()
-                            self._changed.wait()
-                        if self._is_stopped:
-                            return
-                        if len(self._batch.items) == 1:
-                            self._changed.notify()
+            for item in items:
+                with self._changed:
+                    while not self._batch.add(item):
+                        self._is_full = True
+                        self._changed.notify()
+                        self._changed.wait()
+                    if len(self._batch.items) == 1:
+                        self._changed.notify()
         except BaseException as error:
             self._error = error
         with self._changed:
@@ -221,9 +162,3 @@ class _Collector:
             batch, self._batch, self._is_full = self._batch, _Batch(), False
             self._changed.notify()
             return batch.items
-
-    def stop(self) -> None:
-        """End the thread that fills batches when it has its next item."""
-        with self._changed:
-            self._is_stopped = True
-            self._changed.notify()

@@ -15,7 +15,7 @@ from scripts.ingest import loader
 from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import Feed
 from scripts.ingest.mirror_lists import Lists
-from scripts.ingest.rejects import Rejects
+from scripts.ingest.records import Rejects
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
@@ -51,7 +51,7 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
         raise click.ClickException("Set MIRROR_KEY to an API key of the other service.")
     if is_followed:
         end_on_signals()
-    rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
+    rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson")
     with open_upstream(url, key, is_followed=is_followed) as client, loader.open_for_loading() as store, rejected:
         zone = get_time_zone(store, fleet)
         if since and since > str(get_today(zone)):
@@ -62,12 +62,10 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
         feed = Feed(store, fleet, client, since_ms, lists) if is_followed else None
         with loader.naming_new_fleet(store, fleet):
             pause_seconds = _copy(lists, feed)
-        rejected.finish()
         echo(f"{url}: {lists.loaded} loaded, {rejected.describe()}")
         while is_followed:
             sleep(pause_seconds)
             pause_seconds = _copy(lists, feed)
-            rejected.finish()
     if rejected.count:
         raise SystemExit(1)
 
@@ -88,14 +86,14 @@ def _copy(lists: Lists, feed: Feed | None) -> float:
 class _RejectedRecords(Rejects):
     """The rejected records. One that is read again and again is listed once."""
 
-    def __init__(self, path: Path, *, is_pipe: bool) -> None:
-        super().__init__(path, is_pipe=is_pipe)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._known = set[int]()
 
-    def add(self, number: int, content: bytes, reason: str, hint: str = "") -> None:
+    def add(self, number: int, content: bytes, reason: str) -> None:
         """Write a rejected record. Raises click.ClickException if there are too many."""
         if (known := hash(content)) not in self._known:
             self._known.add(known)
-            super().add(number, content, reason, hint)
+            super().add(number, content, reason)
         if len(self._known) > MAX_REJECTS:
             raise click.ClickException(f"More than {MAX_REJECTS:,} records are invalid. The first: {self.first}")

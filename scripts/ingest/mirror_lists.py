@@ -20,8 +20,7 @@ from scripts.command_line.output import echo, make_bar
 from scripts.ingest import loader, upstream
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
-from scripts.ingest.loader import DRIVERS, TRIPS
-from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
+from scripts.ingest.records import DRIVERS, MAX_RECORD_BYTES, TOO_LONG, TRIPS, Record, RecordType, Rejected, Rejects
 from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.materialize.doubts import Doubts
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers

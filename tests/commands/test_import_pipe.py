@@ -8,7 +8,7 @@ import pytest
 
 from scripts.ingest import loader
 from scripts.ingest.loader import make_batches
-from scripts.ingest.rejects import Accepted, Rejected
+from scripts.ingest.records import Accepted, Rejected
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until
 
@@ -80,7 +80,7 @@ ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
         ("BATCH_RECORDS", 5, [[0, 1, 2, 3, 4]]),
         ("BATCH_BYTES", 2, [[0, 1], [2, 3], [4]]),
         ("BATCH_BYTES", 0, [[0], [1], [2], [3], [4]]),
-        ("BATCH_DAYS", 2, [[0, 1, 2, 3], [4]]),
+        ("BATCH_DAYS", 3, [[0, 1, 2, 3], [4]]),
         ("BATCH_EVENTS", 5, [[0, 1], [2, 3, 4]]),
     ],
 )

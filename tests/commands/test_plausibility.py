@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.factories import days_ago, epoch_ms, make_event, make_event_summary, make_point, make_trip
 
 START = epoch_ms(days_ago(7))
 MINUTE, DAY_MS = 60_000, 86_400_000
@@ -137,10 +137,6 @@ def test_a_trip_after_midnight_overlaps_one_of_the_day_before_that_is_stored(imp
     midnight = epoch_ms(days_ago(7, "00:00"))
     import_trips(make_timed(midnight - MINUTE, 1200))
     assert "overlap" in import_trips(make_timed(midnight + MINUTE))
-
-
-def test_drivers_given_as_trips_are_recognized(import_trips):
-    assert "in.ndjson: these look like drivers. Give the file as --drivers." in import_trips(make_driver("d1"))
 
 
 def test_a_new_fleet_is_named_once(import_trips):

@@ -20,7 +20,7 @@ from schemas.trip import ImportedTrip
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import importer
 from scripts.ingest.importer import Input, parse
-from scripts.ingest.rejects import TOO_LONG, Rejected, Rejects
+from scripts.ingest.records import TOO_LONG, Rejected, Rejects
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())
@@ -178,43 +178,38 @@ def test_a_damaged_file_ends_in_an_error(path, damage):
 
 @pytest.fixture
 def rejects(tmp_path):
-    """The rejects of an import, with those of an earlier one in their place."""
+    """The rejects of an import, in place of those of an earlier one."""
     (tmp_path / "out").write_text("earlier")
-    return Rejects(tmp_path / "out")
+    with Rejects(tmp_path / "out") as rejects:
+        yield rejects
 
 
-def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_path):
+def read_rows(rejects):
+    return [json.loads(line) for line in rejects.path.read_text().splitlines()]
+
+
+def test_rejected_lines_take_the_place_of_earlier_ones_at_once(rejects):
     rejects.add(3, "é".encode() + b"\xff", "a reason")
-    assert rejects.path.read_text() == "earlier"
-    rejects.finish()
-    assert json.loads(rejects.path.read_text()) == {"line": 3, "reason": "a reason", "input": "é\ufffd"}
-    assert list(tmp_path.iterdir()) == [rejects.path]
+    assert read_rows(rejects) == [{"line": 3, "reason": "a reason", "input": "é\ufffd"}]
 
 
-def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
+def test_only_their_owner_reads_rejected_lines(rejects):
     rejects.add(1, b"x", "reason")
-    (partial,) = tmp_path.glob("*.partial")
-    assert partial.stat().st_mode & 0o777 == 0o600
-    rejects.finish()
     assert rejects.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line(rejects):
     rejects.add(1, "é".encode() * 8_000_000, "long")
     rejects.add(2, b"x" * 5000, "whole")
-    rejects.finish()
-    inputs = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
-    assert inputs == ["é" * 1000, "x" * 5000]
+    assert [row["input"] for row in read_rows(rejects)] == ["é" * 1000, "x" * 5000]
 
 
 def test_after_100_mb_the_rejects_file_has_the_first_thousand_characters_of_each_line(rejects, monkeypatch):
-    monkeypatch.setattr("scripts.ingest.rejects.MAX_WHOLE_BYTES", 20_000)
+    monkeypatch.setattr("scripts.ingest.records.MAX_WHOLE_BYTES", 20_000)
     for number in range(3):
         rejects.add(number, bytes(2_000), "reason")
-    rejects.finish()
-    assert [len(json.loads(line)["input"]) for line in rejects.path.read_text().splitlines()] == [2_000, 2_000, 1_000]
+    assert [len(row["input"]) for row in read_rows(rejects)] == [2_000, 2_000, 1_000]
 
 
 def test_an_import_without_rejects_removes_the_earlier_file(rejects, tmp_path):
-    rejects.finish()
     assert list(tmp_path.iterdir()) == []

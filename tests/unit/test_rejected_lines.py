@@ -1,4 +1,4 @@
-"""scripts/ingest/importer.py and rejects.py: which lines are rejected, and the reasons."""
+"""scripts/ingest/importer.py and records.py: which lines are rejected, and the reasons."""
 
 import itertools
 import json
@@ -8,8 +8,7 @@ from marshmallow import ValidationError
 
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest.importer import parse
-from scripts.ingest.loader import DRIVERS, TRIPS
-from scripts.ingest.rejects import Record, check
+from scripts.ingest.records import DRIVERS, TRIPS, Record, check
 from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
 
@@ -90,7 +89,7 @@ TABLES = [(TRIPS, WHOLE, INVALID_TRIPS), (DRIVERS, make_driver("d1"), INVALID_DR
 @pytest.mark.parametrize(
     ("record_type", "whole", "paths", "texts"),
     [
-        pytest.param(record_type, whole, *row, id=f"{record_type.option}: {name}")
+        pytest.param(record_type, whole, *row, id=f"{record_type.name}: {name}")
         for record_type, whole, rows in TABLES
         for name, row in rows.items()
     ],
@@ -153,6 +152,11 @@ def test_a_trip_that_ends_more_than_an_hour_in_the_future_is_rejected(clock, end
 )
 def test_what_is_no_object_in_json_is_rejected(line, why):
     assert reason(line).startswith(why)
+
+
+def test_a_line_of_the_other_file_is_recognized():
+    assert reason(json.dumps(make_driver("d1")), TRIPS) == "Looks like one of the drivers. Give the file as --drivers."
+    assert reason(json.dumps(make_trip()), DRIVERS) == "Looks like one of the trips. Give the file as --trips."
 
 
 @pytest.mark.parametrize("path", ["trip_id", *(f"{inside}.again" for inside in OBJECTS)])
