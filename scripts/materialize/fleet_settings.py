@@ -9,20 +9,18 @@ import itertools
 import operator
 from collections.abc import Iterable, Iterator
 from functools import partial
-from zoneinfo import ZoneInfo
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Store
 from app.store.fleets import get_time_zone
-from schemas.periods import date_of
 from scripts.command_line.batches import batches
 from scripts.materialize.periods import Day, days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import DAYS_PER_PART, TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
-from scripts.materialize.trips import read_trips
+from scripts.materialize.trips import get_date, read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 
@@ -51,21 +49,13 @@ def find_trips_to_move(store: Store, fleet: str) -> Iterator[str]:
         order = [(name, direction) for name in DATED]
         trips = store.trip_details.find({"fleet": fleet}, fields, sort=order, batch_size=BATCH_SIZE).hint("day_trips")
         for trip in trips:
-            if moves(_get_date(trip["trip_start_time"], zone), trip["date"]):
+            if moves(get_date(trip["trip_start_time"], zone) or "", trip["date"]):
                 yield trip["trip_id"]
     # In the former time zone, a trip may have had no date, or no room on it. It has a source, but no read model.
     identifiers = heapq.merge(*(find_identifiers(trips, fleet) for trips in (store.trips, store.trip_details)))
     for trip_id, found in itertools.groupby(identifiers):
         if len(list(found)) == 1:
             yield trip_id
-
-
-def _get_date(epoch_ms: int, zone: ZoneInfo) -> str:
-    """Return the date of a trip, or an empty text if it has none."""
-    try:
-        return date_of(epoch_ms, zone)
-    except ValueError:
-        return ""
 
 
 def move_trips(store: Store, fleet: str, invalid: list[InvalidSource]) -> Iterator[int]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from marshmallow import Schema
+import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -21,14 +21,12 @@ from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodNam
 from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, NO_INSURANCE_PERIOD
-from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
+from schemas.summary import TOTALS, DailySummary, DrivingSummary
 from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
 from scripts.materialize.versions import to_json, version_of
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
-# The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
-DATE_FIELDS = ("start_date", "end_date")
 Pipeline = list[dict[str, Any]]
 
 # What identifies a day, and what it has of each trip.
@@ -48,6 +46,11 @@ DAY_PREFIX = "day_"
 DAY_TOTALS = {
     f"{DAY_PREFIX}{name}": {"$ifNull": [path, None]}
     for name, path in {"versions": "$version", **{name: total["$sum"] for name, total in sum_days().items()}}.items()
+}
+# What each long period has of its days.
+ARRAYS: Mapping[LongPeriodName, Mapping[str, Any]] = {
+    WEEK: OF_DAYS,
+    MONTH: {**OF_DAYS, **CALENDAR_ARRAYS, **DAY_TOTALS},
 }
 # What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
 PeriodIdentity = tuple[str, str, str]
@@ -79,23 +82,6 @@ def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]
         drivers_by_dates[tuple(sorted(dates))].append(driver_id)
     for group, drivers in drivers_by_dates.items():
         yield drivers, list(group)
-
-
-class PeriodType(NamedTuple):
-    """A type of period whose documents are built from those of its days: week or month.
-
-    `arrays` is what is collected of the days.
-    """
-
-    name: LongPeriodName
-    schema: Schema
-    arrays: Mapping[str, Any]
-
-
-PERIOD_TYPES = (
-    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), OF_DAYS),
-    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), {**OF_DAYS, **CALENDAR_ARRAYS, **DAY_TOTALS}),
-)
 
 
 def make_days(
@@ -207,24 +193,22 @@ def _contribute(summary: Document, implausible_trip_count: int, insurance_period
 
 
 def make_periods(
-    store: Store, session: ClientSession, fleet: str, period_type: PeriodType, days: Iterable[Day]
+    store: Store, session: ClientSession, fleet: str, period: LongPeriodName, days: Iterable[Day]
 ) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of the weeks or months of days, or None for one without trips.
 
     They are built from the stored documents of their days. A week that ends after the year 9999 has no document.
     """
-    first_of, _ = FIRST_AND_LAST_DATE[period_type.name]
+    first_of, _ = FIRST_AND_LAST_DATE[period]
     firsts = {Day(driver_id, first_of(date)) for driver_id, date in days}
-    documents: dict[PeriodIdentity, Document | None] = {
-        (driver, period_type.name, first): None for driver, first in firsts
-    }
+    documents: dict[PeriodIdentity, Document | None] = {(driver_id, period, first): None for driver_id, first in firsts}
     for driver_ids, first_dates in group_by_dates(firsts):
         for first in first_dates:
             try:
-                dates = dates_of_period(period_type.name, first)
+                dates = dates_of_period(period, first)
             except OverflowError:
                 continue
-            pipeline = driver_totals(fleet, driver_ids, dates, period_type.arrays)
+            pipeline = driver_totals(fleet, driver_ids, dates, ARRAYS[period])
             found = list(store.driver_periods.aggregate(pipeline, session=session, hint="period"))
             sums = {of_driver.pop("_id"): of_driver for of_driver in found}
             have_parts = [
@@ -232,9 +216,9 @@ def make_periods(
             ]
             totals = add_up_days(store, session, fleet, have_parts, dates)
             for driver_id, of_driver in sums.items():
-                identity, insurance_periods = (driver_id, period_type.name, first), totals.get(driver_id)
+                identity = (driver_id, period, first)
                 documents[identity] = _make_period(
-                    fleet, period_type, identity, dates, **of_driver, insurance_periods=insurance_periods
+                    fleet, identity, dates, **of_driver, insurance_periods=totals.get(driver_id)
                 )
     return documents
 
@@ -260,7 +244,6 @@ def driver_totals(
 
 def _make_period(
     fleet: str,
-    period_type: PeriodType,
     identity: PeriodIdentity,
     all_dates: list[str],
     totals: Document,
@@ -277,7 +260,7 @@ def _make_period(
     driver_id, period, start_date = identity
     summary, fragments, ranked = make_driving_summary(totals), {}, {}
     if summary["trip_count"]:
-        fragments = _render_period(period_type, start_date, all_dates[-1], summary, days)
+        fragments = _render_period(start_date, all_dates[-1], summary, days)
         ranked = {name: summary[name] for name in ("fm_score", "distance_miles")}
         ranked["points_lost"] = compute_points_lost(summary)
     return {
@@ -293,11 +276,9 @@ def _make_period(
     }
 
 
-def _render_period(
-    period_type: PeriodType, start_date: str, end_date: str, summary: Document, days: list[str]
-) -> dict[str, str]:
+def _render_period(start_date: str, end_date: str, summary: Document, days: list[str]) -> dict[str, str]:
     """Return the fragments of a Weekly or Monthly summary."""
-    window = to_json(period_type.schema, {"start_date": start_date, "end_date": end_date})
+    window = orjson.dumps({"start_date": start_date, "end_date": end_date}).decode()
     return {
         SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
         BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',

@@ -10,12 +10,11 @@ from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
 from schemas.identity import make_id
-from schemas.periods import DAY, now_ms
+from schemas.periods import DAY, LONG_PERIODS, now_ms
 from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.events import make_events
 from scripts.materialize.fleet_periods import GroupChanges, change_groups, change_sums, find_stored_groups
-from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
-from scripts.materialize.trips import make_entries
+from scripts.materialize.periods import Day, days_of, make_days, make_periods
+from scripts.materialize.trips import make_entries, make_events
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone, and a
@@ -118,9 +117,9 @@ def build_days(store: Store, session: ClientSession, fleet: str, days: Iterable[
     # Before the yield: the sums lose the contributions of the stored documents, which the caller then replaces.
     sums = change_sums(store, session, fleet, DAY, documents, groups)
     yield store.driver_periods, documents
-    for period_type in PERIOD_TYPES:
-        documents = make_periods(store, session, fleet, period_type, days)
-        sums |= change_sums(store, session, fleet, period_type.name, documents, groups)
+    for period in LONG_PERIODS:
+        documents = make_periods(store, session, fleet, period, days)
+        sums |= change_sums(store, session, fleet, period, documents, groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
 

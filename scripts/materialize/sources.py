@@ -58,24 +58,15 @@ def parse_sources(
             invalid.append(InvalidSource(collection, document["_id"], describe_errors(error)))
 
 
-def find_invalid(collection: str, documents: Iterable[Mapping[str, Any]]) -> list[InvalidSource]:
-    """Return the invalid ones of the documents of a collection."""
-    invalid = list[InvalidSource]()
-    for _ in parse_sources(collection, documents, invalid):
-        pass
-    return invalid
-
-
 def find_invalid_drivers(
     store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
 ) -> list[InvalidSource]:
     """Return the invalid ones of the sources of drivers, and of their groups."""
-    match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in driver_ids]}}
-    return [
-        source
-        for collection in (store.drivers, store.driver_groups)
-        for source in find_invalid(collection.name, collection.find(match, session=session))
-    ]
+    ids, invalid = [make_id(fleet, driver_id) for driver_id in driver_ids], list[InvalidSource]()
+    for collection in (store.drivers, store.driver_groups):
+        for _ in read_sources(collection, session, ids, invalid):
+            pass
+    return invalid
 
 
 def parse_source(collection: str, source: Mapping[str, Any]) -> Document:

@@ -1,11 +1,12 @@
-"""The read models of trips: `trip_details`, and the change feed, `trip_changes`.
+"""The read models of trips: `trip_details`, their events, `trip_events`, and the change feed, `trip_changes`.
 
 The details of a trip are its detail form in fragments, and what finds, orders and adds it up. The change feed has an
 entry for each trip, and for 30 days a tombstone for each deleted trip.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from zoneinfo import ZoneInfo
 
 import orjson
 from pymongo.client_session import ClientSession
@@ -13,7 +14,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
-from schemas.identity import make_id, make_start_key, make_worst_key
+from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
 from schemas.score import compute_focus_area, compute_score
@@ -108,13 +109,21 @@ def set_dates(store: Store, session: ClientSession, fleet: str, details: Sequenc
     """
     zone, reasons = get_time_zone(store, fleet, session), dict[int, str]()
     for index, detail in enumerate(details):
-        try:
-            detail["date"] = date_of(detail["trip_start_time"], zone)
-        except ValueError:
+        if date := get_date(detail["trip_start_time"], zone):
+            detail["date"] = date
+        else:
             reasons[index] = f"trip_start_time: Its date in {zone.key} is not in the years 1 to 9999."
     dated = {index: detail for index, detail in enumerate(details) if index not in reasons}
     reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
     return reasons | dict.fromkeys(_find_excess(store, session, fleet, dated), reason)
+
+
+def get_date(start_ms: int, zone: ZoneInfo) -> str | None:
+    """Return the date of a trip, or None if it is not in the years 1 to 9999."""
+    try:
+        return date_of(start_ms, zone)
+    except ValueError:
+        return None
 
 
 def _find_excess(store: Store, session: ClientSession, fleet: str, details: Mapping[int, Document]) -> list[int]:
@@ -152,6 +161,37 @@ def _count_trips(store: Store, session: ClientSession, fleet: str, days: Iterabl
         found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], session=session, hint="day_trips")
         counts.update({Day(**day["_id"]): day["count"] for day in found})
     return counts
+
+
+def make_events(
+    store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None]
+) -> dict[tuple[str, str], Document | None]:
+    """Return the events of trips, by trip_id and `_id`; None is for one that is stored and should not be there.
+
+    Details are by trip_id, and None for a trip that does not exist. Index: trip_events (fleet, trip_id).
+    """
+    match = {"fleet": fleet, "trip_id": {"$in": list(details)}}
+    stored = store.trip_events.find(match, {"trip_id": 1}, session=session)
+    events = dict[tuple[str, str], Document | None].fromkeys((event["trip_id"], event["_id"]) for event in stored)
+    for detail in filter(None, details.values()):
+        events |= {(event["trip_id"], event["_id"]): event for event in _make_events(detail)}
+    return events
+
+
+def _make_events(detail: Document) -> Iterator[Document]:
+    """Yield the events of a trip."""
+    fleet, trip_id = detail["fleet"], detail["trip_id"]
+    for index, event in enumerate(orjson.loads(detail["events"])):
+        yield {
+            "_id": make_event_id(fleet, event["event_start_timestamp"], trip_id, index),
+            "fleet": fleet,
+            "trip_id": trip_id,
+            "driver_id": detail["driver_id"],
+            "event_index": index,
+            **event,
+            "trip_end_time": detail["trip_end_time"],
+            **({"is_implausible": True} if "implausible" in detail else {}),
+        }
 
 
 def make_entries(
