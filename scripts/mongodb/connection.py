@@ -2,9 +2,7 @@
 
 import contextlib
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -14,11 +12,9 @@ import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
 from pymongo.client_session import ClientSession
-from pymongo.errors import OperationFailure
-from pymongo.monitoring import ServerHeartbeatListener
 
 from app.config import Config, ConfigError, find_misspelt
-from app.database import UNAUTHORIZED, connect, get_refusal
+from app.database import connect
 from app.store import SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
@@ -26,7 +22,7 @@ from schemas.identity import ids_of_fleet, split_id
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, escape
 from scripts.mongodb.collections import prepare_collections
-from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
+from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, has_database
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
@@ -37,16 +33,6 @@ MAX_NAMED_FLEETS = 10
 MAX_NAMED_DRIVERS = 5
 # MongoDB's limit on a command has room for so many identifiers or digests.
 IDS_PER_COMMAND = 10_000
-# The users of deploy/mongodb-roles.json, without the name of the database, by command. The others need the importer.
-USERS = {
-    "export": "exporter",
-    "erase": "eraser",
-    "prune": "eraser",
-    "fleets erase": "eraser",
-    "follow": "follow",
-    "mirror": "mirror",
-    "backup": "backup",
-}
 # Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
 BATCH_SIZE = 1_000
 
@@ -92,70 +78,30 @@ def _confirm_new_database(data_dir: Path) -> None:
         echo(f"{sentence} Creating one.", err=True)
 
 
-@contextlib.contextmanager
-def _naming_user(config: Config) -> Iterator[None]:
-    """Name the user that the command needs if MongoDB refuses one of the block. Raises click.ClickException."""
-    try:
-        yield
-    except OperationFailure as error:
-        context = click.get_current_context(silent=True)
-        if not context or error.code != UNAUTHORIZED:
-            raise
-        command = context.command_path.partition(" ")[2]
-        user = f"{config.mongodb_database}_{USERS.get(command, 'importer')}"
-        raise click.ClickException(
-            f"{get_refusal(error)}. '{command}' needs the user {user} of deploy/mongodb-roles.js."
-        ) from None
-
-
-class MongodWatch(ServerHeartbeatListener):
-    """Ends the command as SIGTERM does when the server has ended. PyMongo would repeat transactions for two minutes."""
-
-    def __init__(self, data_dir: Path) -> None:
-        self._folder, self._is_over = data_dir.resolve() / FOLDER, False
-
-    def close(self) -> None:
-        """Stop watching. PyMongo may still report the end of a server after the client was closed."""
-        self._is_over = True
-
-    def failed(self, event: object) -> None:
-        """End the command, from a thread of PyMongo, unless the server runs and only does not respond."""
-        if not self._is_over and not is_running(self._folder):
-            self._is_over = True
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-
-    def started(self, event: object) -> None:
-        """Do nothing."""
-
-    succeeded = started
-
-
 def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Document]:
     """Return a client of the MongoDB of the settings, which is closed with the stack. Raises click.ClickException."""
-    data_dir, is_embedded = Path(config.data_dir), not config.mongodb_uri
-    if is_embedded and not has_database(data_dir):
+    data_dir = Path(config.data_dir)
+    if not (config.mongodb_uri or has_database(data_dir)):
         _confirm_new_database(data_dir)
     try:
         uri = enter_mongodb(stack, config)
     except NoMongod as error:
         raise click.ClickException(str(error)) from None
-    watches = [stack.enter_context(contextlib.closing(MongodWatch(data_dir)))] if is_embedded else []
     options = {"serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS, "readPreference": "primary"}
-    return stack.enter_context(connect(uri, event_listeners=watches, **options))
+    return stack.enter_context(connect(uri, **options))
 
 
 @contextlib.contextmanager
 def open_store(config: Config | None = None, *, writes: bool = True, any_format: bool = False) -> Iterator[Store]:
     """Open the store of the settings. If the command `writes`, also prepare the collections.
 
-    Raises click.ClickException, in one line, if there is no MongoDB, if it has ended, if it refuses the user, if it is
-    a standalone server, which has no transactions, if the block reads an invalid document, or if read models have
-    another format. `any_format` is for a block that does not read them.
+    Raises click.ClickException, in one line, if there is no MongoDB, if the embedded one has ended, if the block reads
+    an invalid document, or if read models have another format, and ConfigError for a standalone server. `any_format` is
+    for a block that does not read read models.
     """
     config = config or read_config()
     with contextlib.ExitStack() as stack:
         client = _connect(stack, config)
-        stack.enter_context(_naming_user(config))
         check_transactions(client)
         store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
         try:

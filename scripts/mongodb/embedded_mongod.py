@@ -121,7 +121,7 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
             yield _uri(folder)
-        except (PyMongoError, SystemExit):
+        except PyMongoError:
             if os.getpid() == owner and not is_running(folder):
                 raise MongodFailed(f"The embedded MongoDB ended: {_find_reason(folder / LOG)}") from None
             raise

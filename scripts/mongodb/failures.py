@@ -17,13 +17,10 @@ def describe_failure(error: Exception) -> str | None:
     """Return what happened, in a line, with the setting to correct if it is known, or None for any other error."""
     if isinstance(error, ConfigError):
         return str(error)
-    return _describe_failure(error) if isinstance(error, PyMongoError) else None
-
-
-def _describe_failure(error: PyMongoError) -> str:
-    """Return what happened, in a line, with the setting to correct if it is known."""
+    if not isinstance(error, PyMongoError):
+        return None
     if refusal := get_refusal(error):
-        return f"{refusal}."
+        return f"{refusal}. deploy/mongodb-roles.js says which user each command needs."
     reason = _shorten(error)
     if isinstance(error, ServerSelectionTimeoutError):
         return f"No MongoDB responds: {CONFIGURED_TIMEOUTS.sub('', reason)}. Start it, or correct MONGODB_URI."

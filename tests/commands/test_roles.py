@@ -257,35 +257,24 @@ def test_the_service_serves_as_its_user(connect, loaded):
 WHO = "MongoDB refused the user in MONGODB_URI: "
 NO_ROLE = f"{WHO}not authorized for this in MONGODB_DATABASE"
 NO_USER = "MongoDB requires a user, and MONGODB_URI has none"
+WHICH_USER = ". deploy/mongodb-roles.js says which user each command needs.\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "user"),
-    [
-        ("keys issue", "--fleet f1", "importer"),
-        ("export", "--fleet f1 --out out", "exporter"),
-        ("erase", "--fleet f1 --driver d1 --yes", "eraser"),
-        ("prune", "--before 2026-01-01", "eraser"),
-        ("fleets erase", "--fleet f1 --yes", "eraser"),
-        ("follow", "", "follow"),
-        ("mirror", "--from http://localhost:1 --fleet f1", "mirror"),
-        ("backup", "out", "backup"),
-    ],
-)
-def test_a_command_whose_user_lacks_its_role_names_the_user_that_it_needs(server, run_main, name, options, user):
-    settings = {"MONGODB_URI": server.uri_of(f"{NAME}_service"), "MONGODB_DATABASE": NAME, "MIRROR_KEY": KEY}
-    needed = f"'{name}' needs the user {NAME}_{user} of deploy/mongodb-roles.js"
-    assert run_main(*name.split(), *options.split(), **settings).stderr == f"Error: {NO_ROLE}. {needed}.\n"
+def test_a_command_whose_user_lacks_its_role_says_where_its_user_is_named(server, run_main):
+    settings = {"MONGODB_URI": server.uri_of(f"{NAME}_service"), "MONGODB_DATABASE": NAME}
+    assert run_main("keys", "issue", "--fleet", "f1", **settings).stderr == f"Error: {NO_ROLE}{WHICH_USER}"
 
 
 def test_a_command_whose_password_is_wrong_names_the_setting(server, run_main):
     settings = {"MONGODB_URI": server.uri_of("root", "canary"), "MONGODB_DATABASE": NAME}
-    assert run_main("keys", "list", "--fleet", "f1", **settings).stderr == f"Error: {WHO}authentication failed.\n"
+    assert (
+        run_main("keys", "list", "--fleet", "f1", **settings).stderr == f"Error: {WHO}authentication failed{WHICH_USER}"
+    )
 
 
 def test_a_command_without_a_user_says_that_it_needs_one(server, run_main):
     ended = run_main("keys", "list", "--fleet", "f1", MONGODB_URI=server.uri, MONGODB_DATABASE=NAME)
-    assert ended.stderr.startswith(f"Error: {NO_USER}. 'keys list' needs the user {NAME}_importer of ")
+    assert ended.stderr == f"Error: {NO_USER}{WHICH_USER}"
 
 
 @pytest.mark.parametrize(
