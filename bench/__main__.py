@@ -19,7 +19,7 @@ BIN = ROOT / ".venv" / "bin"
 # How to start each contestant besides the service. gunicorn reads the settings of the service, gunicorn.conf.py.
 CONTESTANTS: dict[str, list[str | Path]] = {
     "floor": [BIN / "gunicorn", "bench.floor:app"],
-    "fastapi": [ROOT / "bench" / ".venv-peer" / "bin" / "python", "bench/peer.py"],
+    "fastapi": [ROOT / "bench" / ".venv-peer" / "bin" / "python", "-m", "bench.peer"],
 }
 CONNECTIONS = (8, 64)
 # What a command has besides the query.

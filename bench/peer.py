@@ -1,13 +1,13 @@
 """The peer: the API in FastAPI, with pydantic response models and pymongo's asynchronous client.
 
-It adds summaries up from the trips at each request. It has what users of FastAPI usually add, and what the service has
-too: a rate limit for each fleet, counted in Redis, ETags, request ids, and a JSON log line for each request.
+Its models are made of the schemas of the service, which compute its scores, too. It adds summaries up from the trips at
+each request. It has what users of FastAPI usually add, and what the service has too: a rate limit for each fleet,
+counted in Redis, ETags, request ids, and a JSON log line for each request.
 """
 
 import contextlib
 import datetime
 import hashlib
-import math
 import multiprocessing
 import os
 import secrets
@@ -22,9 +22,16 @@ from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Query, R
 from limits import parse
 from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
+from marshmallow import fields
 from pydantic import create_model
 from pymongo import AsyncMongoClient
 from starlette.datastructures import Headers, MutableHeaders
+
+from schemas.fields import RawObject
+from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.score import make_driving_summary
+from schemas.summary import AMOUNTS, EVENT_TOTALS
+from schemas.trip import TripSummary
 
 rate = parse(os.environ["RATE_LIMIT"])
 # redis-py is also the client of the service. By default, `limits` uses another asynchronous client.
@@ -33,73 +40,26 @@ limiter = FixedWindowRateLimiter(storage)
 
 OLDEST_FIRST = [("trip_start_time", 1), ("trip_id", 1)]
 DETAIL_LIMIT, DELAY_MS = 5, 4 * 3_600_000
-
-
-def model(name, **types):
-    """Return a model with fields of these types."""
-    return create_model(name, **{field: (field_type, ...) for field, field_type in types.items()})
-
-
-def all_of(field_type, *names):
-    """Return fields of the same type."""
-    return dict.fromkeys(names, field_type)
-
-
-COUNTS = all_of(int, "phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count")
-COUNTS |= all_of(float, "phone_use_time_seconds", "overspeeding_time_seconds")
-AMOUNTS = all_of(float, "distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
-Counts = model("Counts", **COUNTS)
-NAMES = all_of(str | None, "first_name", "last_name", "email", "alias", "first_travel_date", "last_travel_date")
-Driver = model("Driver", driver_id=str, **NAMES)
-TRIP = {
-    **all_of(str, "trip_id", "driver_id"),
-    **all_of(int, "trip_start_time", "trip_end_time"),
-    **AMOUNTS,
-    **all_of(float, "start_latitude", "start_longitude", "end_latitude", "end_longitude", "night_driving_miles"),
-    "insurance_period": int | None,
-    "event_summary": Counts,
-}
 # Without the trails.
-LISTED = {"_id": 0, **dict.fromkeys(TRIP, 1)}
-FocusArea = model(
-    "FocusArea", **all_of(bool, "is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding")
-)
-Point = model("Point", timestamp=int, **all_of(float, "latitude", "longitude", "course"))
-Event = model(
-    "Event",
-    event_name=str,
-    **all_of(int, "event_type", "event_start_timestamp", "event_end_timestamp"),
-    **all_of(float, "event_start_latitude", "event_start_longitude", "event_end_latitude", "event_end_longitude"),
-    event_data=dict[str, float],
-)
-TripDetail = model("TripDetail", **TRIP, focus_area=FocusArea, trail_path=list[Point], events=list[Event])
-# For each focus flag its numerator, factor, denominator, cap and weight.
-BEHAVIOURS = {
-    "is_phone_use": ("phone_use_time_seconds", 1, "duration_seconds", 0.15, 35),
-    "is_overspeeding": ("overspeeding_time_seconds", 1, "duration_seconds", 0.20, 30),
-    "is_hard_brake": ("hard_brake_count", 100, "distance_miles", 20, 20),
-    "is_acceleration": ("rapid_acceleration_count", 100, "distance_miles", 20, 15),
-}
-GRADES = {"excellent": 85, "good": 70, "fair": 50, "poor": 0}
-SUMMARY = {
-    "fm_score": float,
-    "fm_grade": str,
-    "trip_count": int,
-    **AMOUNTS,
-    "events_summary": Counts,
-    "focus_area": model("SummaryFocusArea", **all_of(bool, *BEHAVIOURS)),
-}
-Day = model("Day", **SUMMARY, date=str)
-Week = model("Week", **SUMMARY, start_date=str, end_date=str, daily_summary_breakdown=list[Day])
-PAGE = {"count": int, "current_page": int, "next_page": int | None, "limit": int}
-DriverPage = model("DriverPage", **PAGE, drivers=list[Driver])
-TripPage = model("TripPage", **PAGE, trips=list[model("Trip", **TRIP)])
-DetailPage = model("DetailPage", **PAGE, trips=list[TripDetail])
-Daily, Weekly = (
-    model(f"{kind.__name__}s", data=list[model(f"{kind.__name__}Row", driver_info=Driver, driving_summary=kind)])
-    for kind in (Day, Week)
-)
-Health = model("Health", status=str)
+LISTED = {"_id": 0, **dict.fromkeys(TripSummary().fields, 1)}
+# The types of the values of fields.
+TYPES = {fields.Integer: int, fields.Float: float, fields.Boolean: bool, fields.String: str}
+
+
+def make_model(schema):
+    """Return the pydantic model of a schema of the service."""
+    return create_model(type(schema).__name__, **{name: (type_of(field), ...) for name, field in schema.fields.items()})
+
+
+def type_of(field):
+    """Return the type of the values of a field."""
+    if isinstance(field, fields.List):
+        return list[type_of(field.inner)]
+    if isinstance(field, fields.Nested):
+        # Any field of a raw object may be absent.
+        return dict[str, float] if isinstance(field, RawObject) else make_model(field.schema)
+    found = next(type_ for kind, type_ in TYPES.items() if isinstance(field, kind))
+    return found | None if field.allow_none else found
 
 
 @contextlib.asynccontextmanager
@@ -147,12 +107,12 @@ def is_visible():
     return {"trip_end_time": {"$lte": int(time.time() * 1000) - DELAY_MS}}
 
 
-@router.get("/drivers", response_model=DriverPage)
+@router.get("/drivers", response_model=make_model(DriverPage()))
 async def drivers(fleet: Fleet, limit: Limit = 50, page: PageNumber = 1):
     return await page_of(db.drivers, {"fleet": fleet}, "driver_id", page, limit)
 
 
-@router.get("/driver/{driver_id}/trips", response_model=TripPage)
+@router.get("/driver/{driver_id}/trips", response_model=make_model(TripSummaryPage()))
 async def trips(fleet: Fleet, driver_id: str, start_date: datetime.date, limit: Limit = 50, page: PageNumber = 1):
     match = {"fleet": fleet, "driver_id": driver_id}
     if await db.drivers.find_one(match, {"_id": 1}) is None:
@@ -161,26 +121,26 @@ async def trips(fleet: Fleet, driver_id: str, start_date: datetime.date, limit: 
     return await page_of(db.trips, match, OLDEST_FIRST, page, limit, LISTED)
 
 
-@router.get("/trip/trip_id/{trip_id}", response_model=DetailPage)
+@router.get("/trip/trip_id/{trip_id}", response_model=make_model(TripDetailPage()))
 async def trip(fleet: Fleet, trip_id: str):
     match = {"fleet": fleet, "trip_id": trip_id, **is_visible()}
     return await page_of(db.trips, match, OLDEST_FIRST, 1, DETAIL_LIMIT)
 
 
-@router.get("/driver-aggregate/daily", response_model=Daily)
+@router.get("/driver-aggregate/daily", response_model=make_model(DailyAggregates()))
 async def daily(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     return await aggregate(fleet, driver_id, start_date, start_date, lambda days: days[0])
 
 
-@router.get("/driver-aggregate/weekly", response_model=Weekly)
+@router.get("/driver-aggregate/weekly", response_model=make_model(WeeklyAggregates()))
 async def weekly(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     end_date = start_date + datetime.timedelta(6)
 
     def summarize(days):
         totals = {name: sum(day[name] for day in days) for name in ("trip_count", *AMOUNTS)}
-        totals["events_summary"] = {name: sum(day["events_summary"][name] for day in days) for name in COUNTS}
+        totals["events_summary"] = {name: sum(day["events_summary"][name] for day in days) for name in EVENT_TOTALS}
         dates = {"start_date": str(start_date), "end_date": str(end_date)}
-        return {**add_score(totals), **dates, "daily_summary_breakdown": days}
+        return {**make_driving_summary(totals), **dates, "daily_summary_breakdown": days}
 
     return await aggregate(fleet, driver_id, start_date, end_date, summarize)
 
@@ -194,7 +154,7 @@ async def aggregate(fleet, driver_ids, start_date, end_date, summarize):
     times = {"$gte": epoch_ms(start_date), "$lt": epoch_ms(end_date + datetime.timedelta(1))}
     date = {"$dateToString": {"date": {"$toDate": "$trip_start_time"}, "format": "%Y-%m-%d"}}
     amounts = {name: {"$sum": f"${name}"} for name in AMOUNTS}
-    counts = {name: {"$sum": f"$event_summary.{name}"} for name in COUNTS}
+    counts = {name: {"$sum": f"$event_summary.{name}"} for name in EVENT_TOTALS}
     ids = {"driver_id": "$driver_id", "date": date}
     pipeline = [
         {"$match": {**match, "trip_start_time": times}},
@@ -204,26 +164,15 @@ async def aggregate(fleet, driver_ids, start_date, end_date, summarize):
     cursor, days = await db.trips.aggregate(pipeline), {}
     for day in await cursor.to_list():
         totals = {name: day[name] for name in ("trip_count", *AMOUNTS)}
-        totals["events_summary"] = {name: day[name] for name in COUNTS}
-        days.setdefault(day["_id"]["driver_id"], []).append({**add_score(totals), "date": day["_id"]["date"]})
+        totals["events_summary"] = {name: day[name] for name in EVENT_TOTALS}
+        days.setdefault(day["_id"]["driver_id"], []).append(
+            {**make_driving_summary(totals), "date": day["_id"]["date"]}
+        )
     summaries = {driver_id: summarize(own) for driver_id, own in days.items()}
     return {"data": [{"driver_info": drivers[one], "driving_summary": summaries[one]} for one in driver_ids]}
 
 
-def add_score(totals):
-    """Return totals with the score that they give."""
-    shares = {}
-    for flag, (numerator, factor, denominator, cap, _) in BEHAVIOURS.items():
-        amount = totals["events_summary"][numerator]
-        shares[flag] = (factor * amount / totals[denominator] if totals[denominator] else 0) / cap
-    loss = sum(BEHAVIOURS[flag][-1] * min(1, share) for flag, share in shares.items())
-    score = math.floor((100 - loss) * 10 + 0.5) / 10
-    grade = next(name for name, lowest in GRADES.items() if score >= lowest)
-    focus_area = {flag: share >= 0.5 for flag, share in shares.items()}
-    return {**totals, "fm_score": score, "fm_grade": grade, "focus_area": focus_area}
-
-
-@router.get("/healthz", response_model=Health)
+@router.get("/healthz", response_model=create_model("Health", status=str))
 async def health():
     await db.command("ping")
     return {"status": "ok"}
