@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from schemas.trip import EVENT_TYPES
+
 TODAY = datetime.datetime.now(datetime.UTC).date()
 # Of the last complete week.
 MONDAY = TODAY - datetime.timedelta(TODAY.weekday() + 7)
@@ -23,8 +25,6 @@ FIRST_START_SECOND, LAST_END_SECOND, LONGEST_TRIP_SECONDS = 4 * 3600, 18 * 3600,
 # Of the part of the day that a trip has: it starts in the first, and lasts for the second, so that no two overlap.
 START_SHARE, TRIP_SHARE = 0.2, 0.8
 NAMES = {"first_name": "Inês", "last_name": "Okafor", "alias": None}
-EVENTS = {"RAPID_ACCELERATION": 1, "HARD_BRAKE": 2, "PHONE_USE": 7, "OVERSPEEDING": 9}
-SPEEDS = {"user_speed_mph": 61.2, "speed_limit_mph": 55, "max_user_speed_mph": 68.4}
 
 Line = dict[str, Any]
 
@@ -119,11 +119,11 @@ def _trip(rng: random.Random, start: int, seconds: int, points: int) -> Line:
         "highway_miles": round(miles * rng.random(), 6),
         "night_driving_miles": 0.0,
         "event_summary": {
-            **{f"{name.lower()}_count": counts[name] for name in EVENTS},
+            **{f"{name.lower()}_count": counts[name] for name, _ in EVENT_TYPES.values()},
             "phone_use_time_seconds": 12 * counts["PHONE_USE"],
             "overspeeding_time_seconds": 30 * counts["OVERSPEEDING"],
         },
-        "focus_area": {f"is_{name.lower()}": counts[name] > 1 for name in EVENTS},
+        "focus_area": {f"is_{name.lower()}": counts[name] > 1 for name, _ in EVENT_TYPES.values()},
         "trail_path": trail,
         "events": events,
     }
@@ -144,18 +144,17 @@ def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Li
 
 
 def _event(rng: random.Random, trail: list[Line]) -> Line:
-    name, begin = rng.choice(list(EVENTS)), rng.randrange(len(trail))
+    number, (name, speeds) = rng.choice(list(EVENT_TYPES.items()))
+    begin = rng.randrange(len(trail))
     first, last = trail[begin], trail[min(begin + 3, len(trail) - 1)]
     return {
-        "event_type": EVENTS[name],
+        "event_type": number,
         "event_name": name,
-        "event_start_timestamp": first["timestamp"],
-        "event_end_timestamp": last["timestamp"],
-        **_position("event_start", first),
-        **_position("event_end", last),
-        "event_data": SPEEDS if name == "OVERSPEEDING" else {},
+        **_position("event_start", first, "timestamp"),
+        **_position("event_end", last, "timestamp"),
+        "event_data": dict.fromkeys(speeds, 61.2),
     }
 
 
-def _position(name: str, point: Line) -> Line:
-    return {f"{name}_latitude": point["latitude"], f"{name}_longitude": point["longitude"]}
+def _position(name: str, point: Line, *more: str) -> Line:
+    return {f"{name}_{key}": point[key] for key in ("latitude", "longitude", *more)}
