@@ -21,10 +21,10 @@ from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.content import FigureCollector, get_trips_version
 from scripts.reports.files import (
-    discard_files,
     mark_replaced,
     read_rows,
     remove_files,
+    remove_files_of,
     remove_unused_files,
     write_file,
 )
@@ -70,7 +70,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
         }
         if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
-        discard_files(store, files.values())
+        remove_files(store, {file["file_id"] for file in files.values()})
 
 
 def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
@@ -112,7 +112,7 @@ def delete_report(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Delete a report and its files. Returns whether there was such a report."""
     if store.reports.delete_one(match_report(fleet, window)).deleted_count == 0:
         return False
-    remove_files(store, fleet, window)
+    remove_files_of(store, fleet, window)
     return True
 
 

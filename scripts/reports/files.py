@@ -54,14 +54,9 @@ def mark_replaced(store: Store, session: ClientSession, report: Document) -> Non
     store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, change, session=session)
 
 
-def discard_files(store: Store, files: Iterable[Document]) -> None:
-    """Remove files (schema StoredFile) that no report refers to yet."""
-    _remove(store, {file["file_id"] for file in files})
-
-
-def remove_files(store: Store, fleet: str, window: ReportWindow) -> None:
+def remove_files_of(store: Store, fleet: str, window: ReportWindow) -> None:
     """Remove all files of a report."""
-    _remove(store, _find_file_ids(store, _prefix(fleet, *window)))
+    remove_files(store, _find_file_ids(store, _prefix(fleet, *window)))
 
 
 def find_unused_files(store: Store, fleet: str) -> set[str]:
@@ -86,7 +81,7 @@ def find_unused_files_with(store: Store, fleet: str, driver_id: str) -> set[str]
 
 def remove_all_unused_files(store: Store, fleet: str) -> None:
     """Remove the fleet's files that no report refers to, also those that clients or other commands still use."""
-    _remove(store, find_unused_files(store, fleet))
+    remove_files(store, find_unused_files(store, fleet))
 
 
 def remove_unused_files(store: Store, fleet: str) -> None:
@@ -94,7 +89,7 @@ def remove_unused_files(store: Store, fleet: str) -> None:
     unused = {file_id for file_id in find_unused_files(store, fleet) if _age_ms(file_id) > RETENTION_MS}
     match = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": now_ms() - RETENTION_MS}}
     replaced_recently = {file["_id"] for file in store.db[f"{BUCKET}.files"].find(match, {"_id": 1})}
-    _remove(store, unused - replaced_recently)
+    remove_files(store, unused - replaced_recently)
 
 
 def _age_ms(file_id: str) -> float:
@@ -111,7 +106,8 @@ def _find_file_ids(store: Store, prefix: str) -> set[str]:
     )
 
 
-def _remove(store: Store, file_ids: set[str]) -> None:
+def remove_files(store: Store, file_ids: set[str]) -> None:
+    """Remove the files with these ids, also incomplete ones."""
     store.db[f"{BUCKET}.files"].delete_many({"_id": {"$in": list(file_ids)}})
     store.db[f"{BUCKET}.chunks"].delete_many({"files_id": {"$in": list(file_ids)}})
 
