@@ -128,9 +128,9 @@ class ApiClient:
                 response = await self._client.get(f"{self._url}{target}", headers=headers)
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
             raise ServiceError(
-                f"No service responds at the address in DRIVER_ANALYTICS_URL ({_describe_failure(error)}). Tell the "
-                "user to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool "
-                "again."
+                f"No service responds at the address in DRIVER_ANALYTICS_URL ({str(error) or type(error).__name__}). "
+                "Tell the user to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the "
+                "tool again."
             ) from None
         if response.status_code != HTTPStatus.OK:
             raise _make_failure(response, given)
@@ -168,16 +168,6 @@ async def read_list(
         if cursor is None or len(rows) >= most:
             break
     return rows, cursor is not None
-
-
-def _describe_failure(error: BaseException) -> str:
-    """Return the name of an error, or why TLS failed, without the address."""
-    cause: BaseException | None = error
-    while cause:
-        if isinstance(cause, ssl.SSLError):
-            return f"TLS fails: {getattr(cause, 'verify_message', '') or cause.reason}"
-        cause = cause.__cause__ or cause.__context__
-    return type(error).__name__
 
 
 def is_url(text: str) -> bool:
