@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, ValidationError
 
-from scripts.mcp_server.models import ListPage, Page, Row
+from scripts.mcp_server.models import ListPage, Row
 from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
@@ -65,7 +65,6 @@ TEMPORARY: frozenset[int] = frozenset(
 # Without those that are None.
 Params = Mapping[str, str | int | float | Sequence[str] | None]
 Reply = TypeVar("Reply", bound=BaseModel)
-PageReply = TypeVar("PageReply", bound=Page)
 
 
 class InvalidInput(Exception):
@@ -144,15 +143,6 @@ class ApiClient:
             ) from None
 
 
-async def get_pages(api: ApiClient, page_type: type[PageReply], *path: str, params: Params) -> AsyncIterator[PageReply]:
-    """Yield the pages of a list, of the largest size."""
-    next_page: int | None = 1
-    while next_page:
-        page = await api.get(page_type, *path, params={**params, "limit": PAGE_SIZE, "page": next_page})
-        yield page
-        next_page = page.next_page
-
-
 async def read_list(
     api: ApiClient, page_type: type[ListPage[Row]], path: str, *, params: Params, most: int
 ) -> tuple[list[Row], bool]:
@@ -163,7 +153,7 @@ async def read_list(
     rows: list[Row] = []
     cursor = None
     for _ in range(MAX_LIST_PAGES):
-        page = await api.get(page_type, path, params={**params, "cursor": cursor})
+        page = await api.get(page_type, path, params={"limit": PAGE_SIZE, **params, "cursor": cursor})
         rows, cursor = rows + page.rows, page.next_cursor
         if cursor is None or len(rows) >= most:
             break

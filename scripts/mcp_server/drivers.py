@@ -6,30 +6,27 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.periods import PeriodName
-from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
-    Aggregates,
     Data,
     Driver,
     GroupName,
     NoScore,
     Number,
     Page,
-    PeriodSummary,
     Result,
     Score,
     Summary,
-    Window,
     WindowResult,
     get_change,
 )
+from scripts.mcp_server.scores import find_summaries
 from scripts.mcp_server.windows import PeriodDate, choose_periods
 
 # As many of the longest rows as have room in a result.
 DRIVERS_PER_PAGE, GROUPS_PER_PAGE = 20, 30
 PageNumber = Annotated[int, Field(ge=1, le=1_000_000)]
-PATHS = {"day": "daily", "week": "weekly", "month": "monthly"}
 
 
 class ListedDriver(Driver):
@@ -38,17 +35,11 @@ class ListedDriver(Driver):
     last_travel_date: datetime.date | None
 
 
-class DriverPage(Page):
-    """A page of the drivers of the fleet."""
-
-    count: int
-    drivers: list[ListedDriver]
-
-
-class FoundDrivers(DriverPage, Result):
-    """The drivers who match a search."""
+class FoundDrivers(Page, Result):
+    """A page of the drivers who match a search."""
 
     count: int = Field(description="How many match; the others are on next_page.")
+    drivers: list[ListedDriver]
 
 
 async def find_drivers(
@@ -61,13 +52,9 @@ async def find_drivers(
 
     All words have to match, in any case and order, with or without accents.
     """
-    params: Params = {
-        "limit": DRIVERS_PER_PAGE,
-        "page": page,
-        "search": search if search.strip() else None,
-        "group": group,
-    }
-    return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
+    words = search if search.strip() else None
+    params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, "search": words, "group": group}
+    return await api.get(FoundDrivers, "drivers", params=params)
 
 
 class Group(Data):
@@ -77,17 +64,11 @@ class Group(Data):
     driver_count: int
 
 
-class GroupPage(Page):
+class FoundGroups(Page, Result):
     """A page of the groups of the fleet."""
 
-    count: int
-    groups: list[Group]
-
-
-class FoundGroups(GroupPage, Result):
-    """The groups of the fleet."""
-
     count: int = Field(description="How many there are; the others are on next_page.")
+    groups: list[Group]
 
 
 async def list_groups(api: Api, page: PageNumber = 1) -> FoundGroups:
@@ -95,8 +76,7 @@ async def list_groups(api: Api, page: PageNumber = 1) -> FoundGroups:
 
     A driver may be in several. All dates of a group are about those who are in it now.
     """
-    params = {"limit": GROUPS_PER_PAGE, "page": page}
-    return FoundGroups(**dict(await api.get(GroupPage, "groups", params=params)))
+    return await api.get(FoundGroups, "groups", params={"limit": GROUPS_PER_PAGE, "page": page})
 
 
 class DriverSummary(WindowResult):
@@ -106,40 +86,24 @@ class DriverSummary(WindowResult):
     summary: Summary | NoScore
     score_before: Score | NoScore
     score_change: Number | None
-    days: dict[str, Number] = Field(description="Scores by date, of a week or month.")
 
 
 async def driver_summary(
     api: Api, driver_id: str, period: PeriodName = "week", date: PeriodDate = None
 ) -> DriverSummary:
-    """Summarise a driver's day, week or month that began before today: totals, score of each day, change of the score.
+    """Summarise a driver's day, week or month that began before today: totals, and the change of the score.
 
-    For today or any other dates, and for what costs the points, use explain_score; for the trips, list_trips.
+    For the score of each day, today, any other dates, and for what costs the points, use explain_score; for the trips,
+    list_trips.
     """
     window, before = choose_periods(await api.get_today(), period, date)
-    driver, summary = await _fetch_summary(api, driver_id, period, window)
-    try:
-        _, summary_before = await _fetch_summary(api, driver_id, period, before)
-    except InvalidInput:
-        summary_before = "not_known"
-    days = summary.daily_summary_breakdown if isinstance(summary, PeriodSummary) else ()
+    (row,), (row_before,) = [await find_summaries(api, [driver_id], one) for one in (window, before)]
     return DriverSummary(
         window=window,
         window_before=before,
-        driver=driver,
-        summary=summary,
-        score_before=summary_before,
-        score_change=get_change(summary, summary_before),
+        driver=row.driver_info,
+        summary=row.driving_summary,
+        score_before=row_before.driving_summary,
+        score_change=get_change(row.driving_summary, row_before.driving_summary),
         notice=await make_notice_of_drivers(api, [driver_id], window, before),
-        days={day.date: day.fm_score for day in days},
     )
-
-
-async def _fetch_summary(
-    api: ApiClient, driver_id: str, period: PeriodName, window: Window
-) -> tuple[Driver, PeriodSummary | NoScore]:
-    """Return a driver, and the driver's summary. Raises InvalidInput if the window is outside the last six months."""
-    params = {"start_date": str(window.start_date), "driver_id": driver_id}
-    content = await api.get(Aggregates, "driver-aggregate", PATHS[period], params=params)
-    (aggregate,) = content.data
-    return aggregate.driver_info, aggregate.driving_summary or "did_not_drive"

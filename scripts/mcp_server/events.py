@@ -11,6 +11,7 @@ from schemas.trip import EVENT_TYPES
 from scripts.mcp_server.client import Api, InvalidInput, read_list
 from scripts.mcp_server.models import (
     NULL_DEFAULT,
+    BehaviourName,
     Data,
     Degrees,
     Driver,
@@ -77,9 +78,7 @@ async def list_events(
     group: GroupName = None,
     start_date: StartDate = None,
     end_date: EndDate = None,
-    behaviour: Annotated[
-        Literal["phone_use", "overspeeding", "hard_brake", "rapid_acceleration"] | None, NULL_DEFAULT
-    ] = None,
+    behaviour: BehaviourName = None,
     min_seconds: Annotated[float, Field(ge=0)] = 0,
     min_over_mph: Annotated[
         float | None, Field(ge=0, description="Only overspeeding, by as much."), NULL_DEFAULT

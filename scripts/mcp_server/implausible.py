@@ -5,21 +5,9 @@ from collections.abc import Sequence
 from schemas.date_params import get_first_date
 from schemas.plausibility import COUNTED
 from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params, read_list
-from scripts.mcp_server.models import NOTICE, Data, ListPage, Window
+from scripts.mcp_server.models import NOTICE, ListPage, RatedTrip, Window
 
 DOUBT = "Figures of {} include implausible trips, whose data look wrong: say so, and do not rely on these figures."
-
-
-class Trip(Data):
-    """A trip, as far as it matters here."""
-
-    driver_id: str
-
-
-class RatedTrip(Data):
-    """A trip in a list of the fleet's trips."""
-
-    trip: Trip
 
 
 async def make_notice(api: ApiClient, whose: str) -> str:
@@ -41,7 +29,6 @@ async def make_notice_of_drivers(api: ApiClient, driver_ids: Sequence[str], wind
         "end_date": str(window.end_date),
         "driver_id": driver_ids,
         "implausible": "true",
-        "limit": PAGE_SIZE,
     }
     rows, _ = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=PAGE_SIZE)
     found = {row.trip.driver_id for row in rows}

@@ -1,20 +1,19 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
-from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
-from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params, get_pages
+from schemas.score import compute_points_lost, compute_score
+from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
-    NULL_DEFAULT,
-    Aggregates,
     Behaviour,
+    BehaviourName,
     Data,
     Driver,
     ExplainedScore,
@@ -38,6 +37,19 @@ MAX_COMPARED = 5_000
 BEST_SCORE = 100
 
 DriverAndScore = tuple[Driver, ExplainedScore | NoScore]
+
+
+class Aggregate(Data):
+    """A driver, and the driver's totals in a window."""
+
+    driver_info: Driver
+    driving_summary: Summary | NoScore = "did_not_drive"
+
+
+class Aggregates(Data):
+    """The drivers of a request."""
+
+    data: list[Aggregate]
 
 
 class Interval(Data):
@@ -71,28 +83,27 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
     return await api.get(DriverScore, "driver", driver_id, "score", params=params)
 
 
-async def find_scores(
+async def find_summaries(
     api: ApiClient, driver_ids: Sequence[str], window: Window, insurance_period: str | None = None
-) -> list[DriverAndScore]:
-    """Return drivers and their scores. Raises InvalidInput if the window is too long, or outside the last 24 months."""
+) -> list[Aggregate]:
+    """Return drivers and their totals. Raises InvalidInput if the window is too long, or outside the last 24 months."""
     if not driver_ids:
         # The service would return all drivers.
         return []
     params: Params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
-    content = await api.get(Aggregates, "driver-aggregate", "window", params=params)
-    return [(row.driver_info, _explain(row.driving_summary)) for row in content.data]
+    return (await api.get(Aggregates, "driver-aggregate", "window", params=params)).data
 
 
 async def find_names(api: ApiClient, driver_ids: Sequence[str]) -> dict[str, Driver]:
     """Return drivers by driver_id."""
     # Any window has the names of a driver.
     today = await api.get_today()
-    scores = await find_scores(api, driver_ids, Window(start_date=today, end_date=today))
-    return {driver.driver_id: driver for driver, _ in scores}
+    rows = await find_summaries(api, driver_ids, Window(start_date=today, end_date=today))
+    return {row.driver_info.driver_id: row.driver_info for row in rows}
 
 
-def _explain(summary: Summary | None) -> ExplainedScore | NoScore:
-    return ExplainedScore(**compute_score(dict(summary))) if summary else "did_not_drive"
+def _explain(summary: Summary | NoScore) -> ExplainedScore | NoScore:
+    return ExplainedScore(**compute_score(dict(summary))) if isinstance(summary, Summary) else summary
 
 
 async def _compare(
@@ -101,8 +112,8 @@ async def _compare(
     """Return the scores of drivers compared with the window before."""
     scores_before: list[ExplainedScore | NoScore]
     try:
-        found = await find_scores(api, [one.driver_id for one, _ in scores], before, insurance_period)
-        scores_before = [score for _, score in found]
+        rows = await find_summaries(api, [driver.driver_id for driver, _ in scores], before, insurance_period)
+        scores_before = [_explain(row.driving_summary) for row in rows]
     except InvalidInput:
         scores_before = ["not_known" for _ in scores]
     return [
@@ -179,7 +190,8 @@ async def compare_drivers(
     Points do not depend on how far somebody drove.
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
-    scores = await find_scores(api, driver_ids, window, insurance_period)
+    found = await find_summaries(api, driver_ids, window, insurance_period)
+    scores = [(row.driver_info, _explain(row.driving_summary)) for row in found]
     rows = await _compare(api, scores, before, insurance_period)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
@@ -205,12 +217,6 @@ class Coaching(Comparison):
     driver_count: int = Field(description="How many drove, at least min_distance_miles.")
     compared_driver_count: int | None = Field(description="got_worse: how many of them have a score before, too.")
     left_out: int = Field(description="More to coach of the 100 who lost most; got_worse: of the 5,000.")
-
-
-# The service checks it.
-BehaviourName = Annotated[
-    str | None, WithJsonSchema({"type": "string", "enum": list(COUNTED_BEHAVIOURS)}), NULL_DEFAULT
-]
 
 
 async def who_needs_coaching(
@@ -256,9 +262,8 @@ Found = tuple[int, int | None, list[RankedDriver]]
 
 async def _find_lowest(api: ApiClient, params: Params, window: Window, behaviour: str | None) -> Found:
     """Return the drivers who lost points, most first."""
-    by = {"behaviour": behaviour} if behaviour is not None else {}
-    page = await anext(_get_rankings(api, {**params, **by}, window))
-    return page.count, None, [row for row in page.drivers if _get_points_lost(row, behaviour)]
+    count, rows = await _find_ranked(api, {**params, "behaviour": behaviour}, window, PAGE_SIZE)
+    return count, None, [row for row in rows.values() if _get_points_lost(row, behaviour)]
 
 
 async def _find_worse(api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None) -> Found:
@@ -270,7 +275,7 @@ async def _find_worse(api: ApiClient, params: Params, window: Window, before: Wi
     if before.start_date < get_first_date(await api.get_today(), "day"):
         raise ToolError(f"Correct the arguments. date: Must be later. The {params['period']} before is not known.")
     # By the score, for which the service has an index. By a behaviour, it would sort all drivers for each page.
-    (count, rows), (_, rows_before) = [await _find_ranked(api, params, one) for one in (window, before)]
+    (count, rows), (_, rows_before) = [await _find_ranked(api, params, one, MAX_COMPARED) for one in (window, before)]
     # Rounded, so that equal changes are equal.
     changes = {
         driver_id: round(_get_points_lost(row, behaviour) - _get_points_lost(rows_before[driver_id], behaviour), 1)
@@ -281,19 +286,18 @@ async def _find_worse(api: ApiClient, params: Params, window: Window, before: Wi
     return count, len(changes), [rows[driver_id] for _, driver_id in worse]
 
 
-async def _find_ranked(api: ApiClient, params: Params, window: Window) -> tuple[int, dict[str, RankedDriver]]:
-    """Return how many drivers a ranking has, and MAX_COMPARED of them by driver_id, the lowest scores first."""
+async def _find_ranked(
+    api: ApiClient, params: Params, window: Window, most: int
+) -> tuple[int, dict[str, RankedDriver]]:
+    """Return how many drivers a ranking has, and about `most` of them by driver_id, those who lost most first."""
     found: dict[str, RankedDriver] = {}
-    async for page in _get_rankings(api, params, window):
+    number: int | None = 1
+    while number and len(found) < most:
+        of_page: Params = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": number}
+        page = await api.get(Ranking, "ranking", params={**params, **of_page})
         found |= {row.driver_info.driver_id: row for row in page.drivers}
-        if len(found) >= MAX_COMPARED:
-            break
+        number = page.next_page
     return page.count, found
-
-
-def _get_rankings(api: ApiClient, params: Params, window: Window) -> AsyncIterator[Ranking]:
-    """Return the pages of the drivers who drove in a week or month, those who lost most first."""
-    return get_pages(api, Ranking, "ranking", params={**params, "start_date": str(window.start_date)})
 
 
 def _get_points_lost(row: RankedDriver, behaviour: str | None) -> float:

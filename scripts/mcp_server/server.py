@@ -45,8 +45,8 @@ Everything is read-only.
 
 - Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost, each at most its
   weight: phone use, overspeeding, hard braking, rapid acceleration.
-- A score is did_not_drive if there was no trip. It is not_known before the last six months, or 24 in fleet_summary and
-  compare_drivers, which the service does not show: the driver may have driven.
+- A score is did_not_drive if there was no trip. It is not_known before the last 24 months, which the service does not
+  show: the driver may have driven.
 - Times and dates are in the time zone of the fleet, which every result names with the date of today. A week is Monday
   to Sunday. A window that ends today is not complete.
 - The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and

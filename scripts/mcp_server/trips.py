@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from schemas.plausibility import LEFT_OUT, find_implausible
-from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, get_pages, read_list
+from schemas.plausibility import LEFT_OUT
+from scripts.mcp_server.client import Api, ApiClient, read_list
 from scripts.mcp_server.models import (
     NULL_DEFAULT,
     Behaviour,
@@ -21,9 +21,10 @@ from scripts.mcp_server.models import (
     ListPage,
     NoScore,
     Number,
-    Page,
+    RatedTrip,
     Result,
     Score,
+    Trip,
     Window,
     cut,
 )
@@ -34,54 +35,23 @@ from scripts.mcp_server.windows import EndDate, StartDate, Time, choose_windows
 # As many of the longest rows as have room in a result.
 MAX_TRIPS = 20
 MAX_EVENTS = 50
+# Of a driver, how many trips a call reads.
+MAX_READ = 2_000
 
 Order = Literal["worst", "newest", "oldest"]
 
 
-class Trip(Data):
-    """A trip."""
+class ListedTrip(Data):
+    """A trip of a list: with the points that it costs a driver, or of the fleet with who drove."""
 
     trip_id: str
     trip_start_time: EpochMs
     duration_seconds: Number
     distance_miles: Number
     event_summary: dict[str, Number]
-
-
-class WholeTrip(Trip):
-    """A trip, and what else may be implausible."""
-
-    night_driving_seconds: Number
-    highway_miles: Number
-    night_driving_miles: Number
-
-
-class TripPage(Page):
-    """A page of the trips of a driver."""
-
-    trips: list[WholeTrip]
-
-
-class TripOfDriver(Trip):
-    """A trip, and who drove."""
-
-    driver_id: str
-
-
-class RatedTrip(Data):
-    """A trip of the fleet."""
-
-    trip: TripOfDriver
-    fm_score: Number
-    implausible: list[str]
-
-
-class ListedTrip(Trip):
-    """A trip of a list: with the points that it costs a driver, or of the fleet with who drove and its own score."""
-
     points_lost: Number | None = None
     driver: Driver | None = None
-    fm_score: Number | None = None
+    fm_score: Number = Field(description="Of this trip alone.")
     implausible: list[str] = Field(description="Why its data look wrong: say so.")
 
 
@@ -139,7 +109,6 @@ async def list_trips(
         "at": int(at.timestamp() * 1000) if at else None,
         "order": order,
         "min_distance_miles": min_distance_miles,
-        "limit": PAGE_SIZE,
     }
     found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=limit + 1)
     drivers = await find_names(api, [row.trip.driver_id for row in found[:limit]])
@@ -152,25 +121,22 @@ async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order:
     content = await get_driver_score(api, driver_id, window, "month")
     behaviours = content.total.behaviours if content.total else []
     leaves_out = (await api.get_info()).implausible_trips == LEFT_OUT
-    rows, counted = [], 0
-    async for page in get_pages(api, TripPage, "driver", driver_id, "trips", params=window.model_dump(mode="json")):
-        for trip in page.trips:
-            kinds = find_implausible(dict(trip))
-            is_counted = not (kinds and leaves_out)
-            points = _get_points(trip, behaviours) if is_counted else 0.0
-            rows.append(ListedTrip(**dict(trip), points_lost=points, implausible=kinds))
-            counted += is_counted
+    by = "newest" if order == "newest" else "oldest"
+    params = {**window.model_dump(mode="json"), "driver_id": driver_id, "order": by}
+    found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=MAX_READ)
+    counted = [row.trip for row in found if not (row.implausible and leaves_out)]
+    points = {trip.trip_id: _get_points(trip, behaviours) for trip in counted}
+    rows = [ListedTrip(**dict(row) | dict(row.trip), points_lost=points.get(row.trip.trip_id, 0)) for row in found]
     if order == "worst":
         rows.sort(key=lambda row: -(row.points_lost or 0))
-    if order == "newest":
-        rows.reverse()
     return TripList(
         driver=content.driver_info,
         window=window,
         score=content.total or "did_not_drive",
         # A trip may become visible between two requests.
-        not_listed_yet=max(0, content.total.trip_count - counted) if content.total else 0,
+        not_listed_yet=max(0, content.total.trip_count - len(counted)) if content.total and not more else 0,
         left_out=len(rows[limit:]),
+        more=more,
         trips=rows[:limit],
     )
 
@@ -185,9 +151,12 @@ def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
     return points
 
 
-class TripDetails(WholeTrip, TripOfDriver):
+class TripDetails(Trip):
     """A trip, and what happened on it."""
 
+    night_driving_seconds: Number
+    highway_miles: Number
+    night_driving_miles: Number
     start_latitude: Degrees
     start_longitude: Degrees
     end_latitude: Degrees

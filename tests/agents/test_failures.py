@@ -142,7 +142,6 @@ ARGUMENTS = [
         {"date": "2025-10-18", "period": "month", "order": "got_worse"},
         "month before is not known",
     ),
-    ("who_needs_coaching", {"behaviour": "speeding"}, "behaviour: Must be one of"),
     ("list_events", {"behaviour": "speeding"}, "should be 'phone_use', 'overspeeding', 'hard_brake'"),
     ("list_events", {"start_date": "2025-09-01"}, "start_date: "),
     ("fleet_summary", {"date": "2024-03-17"}, "date: The week must begin from 2024-03-18 to 2026-03-17"),

@@ -67,7 +67,6 @@ CASES = {
             "summary.trip_count": 3,
             "summary.events_summary.hard_brake_count": 3,
             "score_before.fm_score": 100,
-            "days": {"2026-03-09": 88.3, "2026-03-11": 80},
         },
     ),
     "any date selects its day": ("driver_summary", {**ANN, "period": "day", "date": "2026-03-11"}, {"window": DAY}),
@@ -76,15 +75,15 @@ CASES = {
         {**ANN, "date": "2026-03-17"},
         {"today": "Wednesday 2026-03-18 (UTC)", "window.end_date": "2026-03-18", "score_change": None},
     ),
-    "a day before the last six months is not known": (
-        "driver_summary",
-        {**DEE, "period": "day", "date": "2025-09-18"},
-        {"summary": "did_not_drive", "score_before": "not_known"},
-    ),
-    "the month in which the six months begin is known": (
+    "the month before the last six months is known": (
         "driver_summary",
         {**DEE, "period": "month", "date": "2025-10-18"},
         {"summary": "did_not_drive", "score_before.trip_count": 1},
+    ),
+    "a window before the last 24 months is not known": (
+        "compare_drivers",
+        {"driver_ids": ["dee"], "start_date": "2024-03-18", "end_date": "2024-03-20"},
+        {"drivers.*.score": ["did_not_drive"], "drivers.*.score_before": ["not_known"]},
     ),
     "the best of a comparison comes first, who did not drive last, and each once": (
         "compare_drivers",
