@@ -2,7 +2,7 @@
 
 import datetime
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
@@ -79,7 +79,12 @@ def _make_end_date_error(today: datetime.date) -> ValidationError:
 
 
 class DateRangeParams(Params):
-    """Parameters with a `start_date` and an `end_date`, which may be absent."""
+    """Parameters with a `start_date` and an `end_date`, which may be absent.
+
+    By default, `end_date` is so many `end_days_ago`, but not before `start_date`; or there is no default.
+    """
+
+    end_days_ago: ClassVar[int | None] = None
 
     # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
     @validates_schema(skip_on_field_errors=False, pass_original=True)
@@ -88,20 +93,10 @@ class DateRangeParams(Params):
         if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
             raise _make_end_date_error(original[TODAY])
 
-
-class WindowParams(DateRangeParams):
-    """The parameters of a window of days. The view always gets an `end_date`."""
-
-    start_date = StartDate(
-        "The first date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
-    )
-    end_date = EndDate(
-        "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
-        "`start_date` if that is today."
-    )
-
     @post_load(pass_original=True)
     def set_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Set the default of `end_date`."""
-        yesterday = str(original[TODAY] - datetime.timedelta(days=1))
-        return {"end_date": max(yesterday, data["start_date"]), **data}
+        if self.end_days_ago is None:
+            return data
+        last = str(original[TODAY] - datetime.timedelta(self.end_days_ago))
+        return {"end_date": max(last, data["start_date"]), **data}

@@ -25,7 +25,7 @@ from schemas.params import (
 )
 from schemas.periods import DAY, UTC, dates_between, midnight, now_ms
 from schemas.query import TODAY
-from schemas.trip import EVENT_TYPES
+from schemas.trip import EVENT_NAMES, OVERSPEEDING
 
 OLDEST, NEWEST = "oldest", "newest"
 SUMMARY, DETAIL = "summary", "detail"
@@ -38,13 +38,8 @@ MAX_EVENTS_A_PAGE, DEFAULT_EVENTS = 1_000, 100
 class EventTypeParam(IntegerChoice):
     """The number of an event type, in ASCII digits."""
 
-    def __init__(self) -> None:
-        choices = {number: name for number, (name, _) in EVENT_TYPES.items()}
-        super().__init__("Number of the event type.", component="EventType", choices=choices, example=9)
-
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
-        # What is no number of a type stays a text, which is none of the choices.
-        numbers = {str(number): number for number in EVENT_TYPES}
+        numbers = {str(number): number for number in EVENT_NAMES}
         if value not in numbers:
             raise ValidationError(f"Must be one of {', '.join(numbers)}.")
         return numbers[value]
@@ -107,13 +102,6 @@ class AtParam(Text):
         return int(text)
 
 
-class FlagParam(Text):
-    """A flag."""
-
-    def __init__(self, description: str, **kwargs: Any) -> None:
-        super().__init__(description, validate=OneOf(("true", "false")), **kwargs)
-
-
 class TripsParams(ListParams):
     """The parameters of the list of a fleet's trips."""
 
@@ -131,8 +119,9 @@ class TripsParams(ListParams):
     )
     insurance_period = InsurancePeriodParam("List only trips of this insurance period.")
     min_distance_miles = AmountParam("Leave out trips with a shorter distance, in miles.")
-    implausible = FlagParam(
+    implausible = Text(
         "List only implausible trips, whose values cannot be (`true`), or only the others (`false`).",
+        validate=OneOf(("true", "false")),
         example="false",
         load_default=None,
     )
@@ -171,10 +160,10 @@ class EventsParams(ListParams):
     """The parameters of the list of a fleet's events."""
 
     event_type = RepeatedParam(
-        EventTypeParam(),
+        EventTypeParam("Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING),
         "List only events of this type. Give several to get those of any of them.",
-        most=len(EVENT_TYPES),
-        example=[9],
+        most=len(EVENT_NAMES),
+        example=[OVERSPEEDING],
         attribute="event_types",
         required=False,
     )

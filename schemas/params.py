@@ -10,7 +10,7 @@ from marshmallow import ValidationError, fields, missing, post_load, validates_s
 from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam
-from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate, WindowParams
+from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate
 from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
@@ -141,17 +141,13 @@ class SearchParam(ShortText):
         return text
 
 
-class IntervalParam(Choice):
-    """The type of the intervals of a series."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
-            component="Interval",
-            choices=PERIODS,
-            example=WEEK,
-            load_default=WEEK,
-        )
+INTERVAL = Choice(
+    "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
+    component="Interval",
+    choices=PERIODS,
+    example=WEEK,
+    load_default=WEEK,
+)
 
 
 class PageParams(Params):
@@ -227,19 +223,28 @@ class MonthlyParams(_AggregateParams):
     )
 
 
-class ScoreParams(WindowParams):
-    """The parameters of the explanation of a driver's score."""
+class ScoreParams(DateRangeParams):
+    """The parameters of the explanation of a driver's score. The view always gets an `end_date`."""
 
+    end_days_ago = 1
+    start_date = StartDate(
+        "The first date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
+    )
+    end_date = EndDate(
+        "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
+        "`start_date` if that is today."
+    )
     driver_id = Identifier("Identifier of the driver.", example="demo-01")
-    interval = IntervalParam()
+    interval = INTERVAL
 
 
 class FleetAggregateParams(DateRangeParams):
     """The parameters of the fleet as a whole over time. The view always gets an `end_date`."""
 
+    end_days_ago = 0
     group = GroupParam("Sum up only the drivers of this group.")
     insurance_period = InsurancePeriodParam("Sum up only trips of this insurance period.")
-    interval = IntervalParam()
+    interval = INTERVAL
     start_date = StartDate(
         "The first date of the first interval, `YYYY-MM-DD`, from 24 months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date 24 months ago on.",
@@ -252,11 +257,6 @@ class FleetAggregateParams(DateRangeParams):
         "A date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
         "By default today."
     )
-
-    @post_load(pass_original=True)
-    def set_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Set the default of `end_date`."""
-        return {"end_date": str(original[TODAY]), **data}
 
 
 class DriversOrGroupParams(Params):
@@ -272,9 +272,10 @@ class DriversOrGroupParams(Params):
             raise ValidationError("Must not be given together with driver_id.", "group")
 
 
-class WindowAggregateParams(WindowParams, PageParams, DriversOrGroupParams):
-    """The parameters of the summaries of a window: of some drivers, or of all."""
+class WindowAggregateParams(DateRangeParams, PageParams, DriversOrGroupParams):
+    """The parameters of the summaries of a window: of some drivers, or of all. The view always gets an `end_date`."""
 
+    end_days_ago = 1
     start_date = StartDate(
         "The first date of the window, `YYYY-MM-DD`: from 24 months ago to today.",
         today_allowed=True,

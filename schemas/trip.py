@@ -1,6 +1,5 @@
 """Trips, their trails and their events."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
@@ -27,15 +26,9 @@ from schemas.fields import (
 from schemas.plausibility import IMPLAUSIBLE
 from schemas.source import Rows, SourceSchema
 
-# For each event_type its event_name, and the fields of its event_data.
-OVERSPEEDING_DATA = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
 OVERSPEEDING = 9
-EVENT_TYPES: Mapping[int, tuple[str, tuple[str, ...]]] = {
-    1: ("RAPID_ACCELERATION", ()),
-    2: ("HARD_BRAKE", ()),
-    7: ("PHONE_USE", ()),
-    OVERSPEEDING: ("OVERSPEEDING", OVERSPEEDING_DATA),
-}
+# The event_name of each event_type.
+EVENT_NAMES = {1: "RAPID_ACCELERATION", 2: "HARD_BRAKE", 7: "PHONE_USE", OVERSPEEDING: "OVERSPEEDING"}
 
 
 class EventSummary(SourceSchema):
@@ -75,6 +68,9 @@ class EventData(SourceSchema):
     max_user_speed_mph = Number("Highest speed during the event, in miles per hour.", example=68.4, required=False)
 
 
+SPEEDS = tuple(EventData().fields)
+
+
 class Event(SourceSchema):
     """An event on a trip."""
 
@@ -85,26 +81,22 @@ class Event(SourceSchema):
                 "properties": {
                     "event_type": {"enum": [number]},
                     "event_name": {"enum": [name]},
-                    "event_data": {"minProperties": len(data_fields), "maxProperties": len(data_fields)},
+                    "event_data": {"minProperties": size, "maxProperties": size},
                 }
             }
-            for number, (name, data_fields) in EVENT_TYPES.items()
+            for number, name in EVENT_NAMES.items()
+            for size in [len(SPEEDS) if number == OVERSPEEDING else 0]
         ]
     }
 
     event_type = IntegerChoice(
-        "Number of the event type.",
-        component="EventType",
-        choices={number: name for number, (name, _) in EVENT_TYPES.items()},
-        example=9,
+        "Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING
     )
     event_name = Choice(
-        "Name of the event type: "
-        + ", ".join(f"{number} is {name}" for number, (name, _) in EVENT_TYPES.items())
-        + ".",
-        example="OVERSPEEDING",
+        f"Name of the event type: {', '.join(f'{number} is {name}' for number, name in EVENT_NAMES.items())}.",
         component="EventName",
-        choices=[name for name, _ in EVENT_TYPES.values()],
+        choices=list(EVENT_NAMES.values()),
+        example="OVERSPEEDING",
     )
     event_start_timestamp = EpochMs("Time of the start, in epoch milliseconds UTC.", example=1_773_043_800_000)
     event_end_timestamp = EpochMs("Time of the end, in epoch milliseconds UTC.", example=1_773_043_890_000)
@@ -117,9 +109,10 @@ class Event(SourceSchema):
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
         """Check that `event_name` and the fields of `event_data` are those of `event_type`."""
-        name, data_fields = EVENT_TYPES[data["event_type"]]
+        name = EVENT_NAMES[data["event_type"]]
         if data["event_name"] != name:
             raise ValidationError(f"Must be {name} for event_type {data['event_type']}.", "event_name")
+        data_fields = SPEEDS if data["event_type"] == OVERSPEEDING else ()
         if set(data["event_data"]) != set(data_fields):
             expected = ", ".join(data_fields) or "no fields"
             raise ValidationError(f"Must have {expected} for event_type {data['event_type']}.", "event_data")

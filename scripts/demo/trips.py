@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from schemas.trip import EVENT_TYPES, EventSummary
+from schemas.trip import EVENT_NAMES, EventSummary
 from scripts.demo.drivers import DemoDriver
 
 LATITUDE, LONGITUDE = 38.84, -97.5  # degrees, the town's centre, on open farmland in Kansas
@@ -24,7 +24,7 @@ MOTORWAY_MPH, WIDE_MPH, ARTERIAL_MPH, STREET_MPH = 65, 45, 35, 25
 RUN_METERS = {MOTORWAY_MPH: 20_000, WIDE_MPH: 1_100, ARTERIAL_MPH: 800, STREET_MPH: 600}  # between two stops, about
 NIGHT_UTC_HOURS = range(4, 11)  # 22:00 to 05:00 in the town
 SAMPLE_SECONDS = 5
-RAPID_ACCELERATION, HARD_BRAKE, PHONE_USE, OVERSPEEDING = EVENT_TYPES
+RAPID_ACCELERATION, HARD_BRAKE, PHONE_USE, OVERSPEEDING = EVENT_NAMES
 OVERSPEEDING_MARGIN_MPH, OVERSPEEDING_MIN_SECONDS = 5, 10
 
 
@@ -165,7 +165,7 @@ def _make_event(
 ) -> dict[str, Any]:
     return {
         "event_type": event_type,
-        "event_name": EVENT_TYPES[event_type][0],
+        "event_name": EVENT_NAMES[event_type],
         **{f"event_start_{key}": value for key, value in run.locate(first).items()},
         **{f"event_end_{key}": value for key, value in run.locate(last).items()},
         "event_data": data or {},

@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from schemas.driver import Driver
 from schemas.fields import Int64, RawObject
 from schemas.page import ChangePage, TripChange
-from schemas.trip import EVENT_TYPES, Event, ImportedTrip, TripSummary
+from schemas.trip import EVENT_NAMES, Event, ImportedTrip, TripSummary
 
 # What a record is called, wherever it stands in a response.
 RECORDS: Mapping[type[Schema], str] = {
@@ -58,7 +58,7 @@ class KnownFields:
         """Return whether an item of a list is anything but an event of another type, which is left out."""
         is_event = isinstance(field, fields.Nested) and isinstance(field.schema, Event) and isinstance(item, dict)
         number = item.get("event_type") if is_event else None
-        if type(number) is not int or number in EVENT_TYPES:
+        if type(number) is not int or number in EVENT_NAMES:
             return True
         self._leave_out(f"event_type {number} {item.get('event_name')}"[:MAX_NAME_CHARS])
         return False

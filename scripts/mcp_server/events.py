@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.trip import EVENT_TYPES
+from schemas.trip import EVENT_NAMES
 from scripts.mcp_server.client import Api, InvalidInput, read_list
 from scripts.mcp_server.models import (
     NULL_DEFAULT,
@@ -29,7 +29,7 @@ from scripts.mcp_server.windows import EndDate, StartDate, choose_windows
 MAX_EVENTS, MAX_PLACES = 20, 10
 # How many events a call reads, and how many of them are on a page.
 MAX_READ, EVENTS_PER_PAGE = 5_000, 1_000
-TYPES = {name.lower(): number for number, (name, _) in EVENT_TYPES.items()}
+TYPES = {name.lower(): number for number, name in EVENT_NAMES.items()}
 # What devices that do not know their position send.
 NO_POSITION = (0, 0)
 # 150 m.

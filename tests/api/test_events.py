@@ -6,7 +6,7 @@ import random
 import pytest
 
 from app.store import Store
-from schemas.trip import EVENT_TYPES
+from schemas.trip import EVENT_NAMES
 from scripts.materialize.fleet_settings import set_settings
 from tests.factories import epoch_ms, make_event, make_trip
 from tests.store_contents import load as load_into
@@ -60,13 +60,13 @@ FILTERS = [
 
 def make_random_event(rng):
     start = rng.choice([CHANGE, *MIDNIGHTS.values()]) + rng.choice([-1, 0, 0, 3_600_000])
-    number = rng.choice(list(EVENT_TYPES))
+    number = rng.choice(list(EVENT_NAMES))
     speeds = {"user_speed_mph": 60, "speed_limit_mph": -9, "max_user_speed_mph": rng.choice([-9.5, 11, 2**63 - 1])}
     return make_event(
         start,
         event_end_timestamp=start + rng.choice([0, 16_099, 16_100, 90_000]),
         event_type=number,
-        event_name=EVENT_TYPES[number][0],
+        event_name=EVENT_NAMES[number],
         event_start_latitude=rng.choice([0, 90, -90, 41.25]),
         event_start_longitude=rng.choice([0, -180, 180, 179.5, -96.5]),
         event_data=speeds if number == OVERSPEEDING else {},
