@@ -84,8 +84,7 @@ class FleetSummary(DrivingSummary):
 
     driver_count = Count("Number of drivers who drove.", example=1)
     implausible_trip_count = Count(
-        "Number of trips whose values cannot be, whether the other fields count them or not.",
-        example=0,
+        "Number of trips whose values cannot be, whether the other fields count them or not.", example=0
     )
     drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.")
     drivers_by_focus_area = Object(DriversByFocusArea, "Number of drivers to coach, by behaviour.")

@@ -52,24 +52,17 @@ RESPONSE_HEADERS: dict[str, Field[Any]] = {
         "the previous (`prev`) and the `first` page, those that exist; of a page of changes only the `next`.",
         example='<https://api.example.com/api/v1/openapi.json>; rel="service-desc"',
     ),
-    "ETag": Text(
-        "Version of this response. Send it as `If-None-Match` with the next request.",
-        example=EXAMPLE_ETAG,
-    ),
+    "ETag": Text("Version of this response. Send it as `If-None-Match` with the next request.", example=EXAMPLE_ETAG),
     "Content-Disposition": Text(
         "Whether to save or to display the file, and a name for it.",
         example="attachment; filename=acme-report-2026-03-16.csv",
     ),
     "X-RateLimit-Limit": Count(
-        "Requests that the fleet, or the driver, may make in a rate limit window.",
-        example=5000,
-        required=False,
+        "Requests that the fleet, or the driver, may make in a rate limit window.", example=5000, required=False
     ),
     "X-RateLimit-Remaining": Count("Requests left in this rate limit window.", example=4999, required=False),
     "X-RateLimit-Reset": Count(
-        "Time at which the rate limit window closes, in epoch seconds.",
-        example=1_773_043_260,
-        required=False,
+        "Time at which the rate limit window closes, in epoch seconds.", example=1_773_043_260, required=False
     ),
     "RateLimit-Policy": Text(
         "The limit, as draft-ietf-httpapi-ratelimit-headers-10 defines it: `q` requests in a window of `w` seconds. "

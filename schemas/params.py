@@ -11,7 +11,7 @@ from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam
 from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate
-from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
+from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
 from schemas.report_window import ReportWindow
@@ -120,13 +120,11 @@ class AmountParam(fields.Float):
     def __init__(self, description: str, *, example: int = 0, default: int | None = 0) -> None:
         super().__init__(metadata=field_metadata(description, example), load_default=default)
 
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
-        match = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
-        if not match or not math.isfinite(float(value)):
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
+        is_number = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
+        if not is_number or math.isinf(float(value)):
             raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
-        # A double cannot represent every integer of 64 bits, and an amount may be one.
-        is_whole = match[2] is match[3] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
-        return int(value) if is_whole else float(value)
+        return float(value)
 
 
 class SearchParam(ShortText):
@@ -175,8 +173,7 @@ class DriverTripsParams(PageParams, DateRangeParams):
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01")
     start_date = StartDate(
-        "List trips that started on or after this date, `YYYY-MM-DD`: from six months ago to today.",
-        today_allowed=True,
+        "List trips that started on or after this date, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
     )
     end_date = EndDate(
         "List trips that started on or before this date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "

@@ -126,9 +126,8 @@ FIRST_AND_LAST_DATE: dict[str, tuple[Callable[[str], str], Callable[[str], str]]
 
 def dates_of_period(period: str, date: str) -> list[str]:
     """Return the dates of the period that contains a date. Raises OverflowError for a week after the year 9999."""
-    first, last = (bound(date) for bound in FIRST_AND_LAST_DATE[period])
-    count = datetime.date.fromisoformat(last).toordinal() - datetime.date.fromisoformat(first).toordinal() + 1
-    return dates_from(first, count)
+    first_of, last_of = FIRST_AND_LAST_DATE[period]
+    return dates_between(first_of(date), last_of(date))
 
 
 def months_of(first: str, last: str) -> list[str]:

@@ -89,11 +89,10 @@ def row(
 ) -> list[Any]:
     """Return the row of a driver: the values in the order of HEADER, amounts rounded to their UNIT_DECIMALS.
 
-    `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
-    because the driver did not drive, the values after the groups are None.
+    `points_lost` has the points that each behaviour costs. Without a summary, because the driver did not drive, the
+    values after the groups are None.
     """
-    # A read model written before a field was added to the schema lacks it until it is rebuilt.
-    driver_values = [*(driver.get(name) for name in DRIVER_COLUMNS), "; ".join(groups) or None]
+    driver_values = [*(driver[name] for name in DRIVER_COLUMNS), "; ".join(groups) or None]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals: list[Any] = []

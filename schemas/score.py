@@ -60,14 +60,7 @@ BEHAVIOURS = (
     Behaviour("phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35),
     Behaviour("overspeeding", "overspeeding_time_seconds", "duration_seconds", factor=1.0, cap=0.20, weight=30),
     Behaviour("hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20),
-    Behaviour(
-        "rapid_acceleration",
-        "rapid_acceleration_count",
-        "distance_miles",
-        factor=100.0,
-        cap=20.0,
-        weight=15,
-    ),
+    Behaviour("rapid_acceleration", "rapid_acceleration_count", "distance_miles", factor=100.0, cap=20.0, weight=15),
 )
 # A behaviour whose rate is at least this share of its cap is in the focus area.
 FOCUS_SHARE = 0.5

@@ -206,9 +206,7 @@ class RatedTrip(Schema):
     )
     fm_score = Number("Score of this trip alone.", low=0, high=100, example=92.5)
     implausible = List(
-        Text(validate=OneOf(IMPLAUSIBLE)),
-        "The kinds of values that cannot be: empty for nearly all trips.",
-        example=[],
+        Text(validate=OneOf(IMPLAUSIBLE)), "The kinds of values that cannot be: empty for nearly all trips.", example=[]
     )
 
 
