@@ -1,14 +1,13 @@
 """The field types of the schemas.
 
 A field of a document accepts a JSON value of exactly its own type and returns it unchanged, so a document has the same
-values in an import file, in MongoDB and in a response. Each field type names the BSON types that MongoDB may store. A
-field of these types is required, unless it has a default or `required=False`.
+values in an import file, in MongoDB and in a response. A field of these types is required, unless it has a default or
+`required=False`.
 """
 
 import datetime
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -47,12 +46,9 @@ def _declare(description: str, example: Any, **kwargs: Any) -> dict[str, Any]:
 
 class _StrictField(fields.Field[Any]):
     types: ClassVar[frozenset[type]]
-    bson_types: ClassVar[tuple[str, ...]]
     # Keywords beside those that follow from the validators: for MongoDB's validator and OpenAPI, and for OpenAPI only.
     json_schema_keywords: ClassVar[dict[str, Any]] = {}
     openapi_keywords: ClassVar[dict[str, Any]] = {}
-    # And for MongoDB's validator only.
-    validator_keywords: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
         super().__init__(**_declare(description, example, **kwargs))
@@ -76,7 +72,6 @@ class Text(_StrictField, fields.String):
     """A string."""
 
     types = frozenset({str})
-    bson_types = ("string",)
     default_error_messages: Messages = {"invalid": "Must be a string."}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
@@ -127,8 +122,6 @@ class Identifier(ShortText):
     """An opaque identifier: a short text that is neither `.` nor `..`."""
 
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": rf"^(?!\.{{1,2}}$){NO_CONTROL}+$"}
-    # The same for PCRE, where `$` also matches before a line break at the end.
-    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -139,8 +132,6 @@ class Identifier(ShortText):
 
 class FleetName(Identifier):
     """The name of a fleet: an identifier without a slash, because it begins the `_id` of the fleet's documents."""
-
-    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^/\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -155,8 +146,6 @@ class Date(Text):
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
     json_schema_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
     openapi_keywords: ClassVar[dict[str, Any]] = {"format": "date"}
-    # In PCRE, the pattern also matches a date with a line break.
-    validator_keywords: ClassVar[dict[str, Any]] = {"maxLength": 10}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -186,7 +175,6 @@ class Int64(_RangeField, fields.Integer):
     """An integer of at most 64 bits. `1.0` is not an integer."""
 
     types = frozenset({int})
-    bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
     low, high = MIN_INT, MAX_INT
 
@@ -220,7 +208,6 @@ class Number(_RangeField, fields.Float):
     """
 
     types = frozenset({int, float})
-    bson_types = ("int", "long", "double")
     default_error_messages: Messages = {
         "invalid": "Must be a number.",
         "infinite": "Must be a finite number.",
@@ -228,8 +215,6 @@ class Number(_RangeField, fields.Float):
     }
 
     openapi_keywords: ClassVar[dict[str, Any]] = {"format": "double"}
-    # Finite. NaN is less than any number in MongoDB.
-    validator_keywords: ClassVar[dict[str, Any]] = {"minimum": -sys.float_info.max, "maximum": sys.float_info.max}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
         number: int | float = super()._deserialize(value, attr, data, **kwargs)
@@ -264,21 +249,18 @@ class Bytes(_StrictField):
     """Binary data. Only stored documents have it."""
 
     types = frozenset({bytes})
-    bson_types = ("binData",)
 
 
 class Time(_StrictField):
     """A time of MongoDB's own type, which its TTL indexes need. Only stored documents have it."""
 
     types = frozenset({datetime.datetime})
-    bson_types = ("date",)
 
 
 class Flag(_StrictField, fields.Boolean):
     """A boolean."""
 
     types = frozenset({bool})
-    bson_types = ("bool",)
     default_error_messages: Messages = {"invalid": "Must be true or false."}
 
 

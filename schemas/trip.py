@@ -1,6 +1,6 @@
 """Trips, their trails and their events."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
@@ -73,21 +73,6 @@ SPEEDS = tuple(EventData().fields)
 
 class Event(SourceSchema):
     """An event on a trip."""
-
-    # What `check_type` checks.
-    validator_keywords: ClassVar[dict[str, Any]] = {
-        "anyOf": [
-            {
-                "properties": {
-                    "event_type": {"enum": [number]},
-                    "event_name": {"enum": [name]},
-                    "event_data": {"minProperties": size, "maxProperties": size},
-                }
-            }
-            for number, name in EVENT_NAMES.items()
-            for size in [len(SPEEDS) if number == OVERSPEEDING else 0]
-        ]
-    }
 
     event_type = IntegerChoice(
         "Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING

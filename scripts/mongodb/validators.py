@@ -1,5 +1,6 @@
 """The validators of the collections, which follow from the schemas of `schemas/stored.py`."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -7,9 +8,10 @@ from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf, Range
 
 from schemas.driver import GroupNames
-from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Identifier
+from schemas.fields import MAX_IDENTIFIER_BYTES, Bytes, Date, Flag, FleetName, Identifier, Int64, Number, Text, Time
 from schemas.introspection import always_present, nested_schema
 from schemas.stored import IDENTIFIERS, STORED
+from schemas.trip import EVENT_NAMES, OVERSPEEDING, SPEEDS, Event
 
 Expression = dict[str, Any]
 
@@ -34,7 +36,7 @@ def _make_json_schema(schema: Schema) -> dict[str, Any]:
         "bsonType": "object",
         "properties": {name: _make_field_schema(field) for name, field in schema.fields.items()},
         "additionalProperties": False,
-        **getattr(schema, "validator_keywords", {}),
+        **({"anyOf": EVENT_TYPES} if isinstance(schema, Event) else {}),
     }
     return {**rules, "required": required} if required else rules
 
@@ -45,8 +47,11 @@ def _make_field_schema(field: fields.Field[Any]) -> dict[str, Any]:
         return {"bsonType": "array", "items": _make_field_schema(field.inner), **dict(most)}
     if nested := nested_schema(field):
         return _make_json_schema(nested)
-    types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
-    rules = {"bsonType": types, **field.json_schema_keywords, **field.validator_keywords}  # type: ignore[attr-defined]
+    rules: dict[str, Any] = {**field.json_schema_keywords}  # type: ignore[attr-defined]
+    for kind in reversed(type(field).mro()):
+        rules |= KEYWORDS.get(kind, {})
+    if field.allow_none:
+        rules["bsonType"] = [*rules["bsonType"], "null"]
     for rule in field.validators:
         if isinstance(rule, OneOf):
             rules["enum"] = list(rule.choices)
@@ -87,6 +92,36 @@ def _is_date_or_null(path: str) -> Expression:
     return {"$or": [{"$eq": [{"$ifNull": [path, None]}, None]}, exists]}
 
 
+# The keywords of each field type beside those that OpenAPI has, too.
+KEYWORDS: dict[type, dict[str, Any]] = {
+    Text: {"bsonType": ["string"]},
+    # In PCRE, `$` also matches before a line break at the end.
+    Identifier: {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
+    FleetName: {"pattern": r"^(?!\.{1,2}\z)[^/\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
+    Date: {"maxLength": 10},
+    Int64: {"bsonType": ["int", "long"]},
+    # Finite. NaN is less than any number in MongoDB.
+    Number: {
+        "bsonType": ["int", "long", "double"],
+        "minimum": -sys.float_info.max,
+        "maximum": sys.float_info.max,
+    },
+    Flag: {"bsonType": ["bool"]},
+    Bytes: {"bsonType": ["binData"]},
+    Time: {"bsonType": ["date"]},
+}
+# What `check_type` of an event checks.
+EVENT_TYPES = [
+    {
+        "properties": {
+            "event_type": {"enum": [number]},
+            "event_name": {"enum": [name]},
+            "event_data": {"minProperties": size, "maxProperties": size},
+        }
+    }
+    for number, name in EVENT_NAMES.items()
+    for size in [len(SPEEDS) if number == OVERSPEEDING else 0]
+]
 # For each field type the expression of its rules, which gets the path of the field.
 EXPRESSIONS: dict[type, Callable[[str], Expression]] = {
     Identifier: _has_at_most_bytes,
