@@ -9,7 +9,7 @@ import pytest
 
 from schemas.csv_rows import render_rows
 from schemas.report import HEADER, row
-from tests.factories import make_summary
+from tests.factories import make_driver, make_summary
 
 HOSTILE = ("=1+1", "+A1", "-1+A1", "--A1", "+1-555", "+(1;2)", "-1\n", "+１", "@SUM(A1)", "\tx", "\rx", "\nx", " =1")
 HOSTILE += ("\ufeff=1", "\u200b\xa0=1", '"=1', "＝1", "＋A1")
@@ -45,7 +45,7 @@ def test_all_text_is_quoted_and_nothing_else():
 def make_row(summary):
     """Return the row of a report, by the names of its columns."""
     points_lost = dict.fromkeys(("phone_use", "rapid_acceleration", "hard_brake", "overspeeding"), 1.2345)
-    return dict(zip(HEADER, row({"driver_id": "d1"}, [], summary, points_lost), strict=True))
+    return dict(zip(HEADER, row(make_driver("d1"), [], summary, points_lost), strict=True))
 
 
 @pytest.mark.parametrize(
