@@ -10,7 +10,6 @@ from pydantic import Field
 from schemas.trip import EVENT_NAMES
 from scripts.mcp_server.client import Api, InvalidInput, read_list
 from scripts.mcp_server.models import (
-    NULL_DEFAULT,
     BehaviourName,
     Data,
     Degrees,
@@ -19,6 +18,7 @@ from scripts.mcp_server.models import (
     FleetOrDriver,
     GroupName,
     ListPage,
+    Null,
     Result,
     Window,
     cut,
@@ -81,7 +81,7 @@ async def list_events(
     behaviour: BehaviourName = None,
     min_seconds: Annotated[float, Field(ge=0)] = 0,
     min_over_mph: Annotated[
-        float | None, Field(ge=0, description="Only overspeeding, by as much."), NULL_DEFAULT
+        Annotated[float, Field(ge=0)] | Null, Field(description="Only overspeeding, by as much.")
     ] = None,
     order: Literal["newest", "oldest"] = "newest",
     limit: Annotated[int, Field(ge=1, le=MAX_EVENTS)] = 10,

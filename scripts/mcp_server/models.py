@@ -15,6 +15,7 @@ from pydantic import (
     SerializationInfo,
     WithJsonSchema,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from schemas.segments import INSURANCE_PERIODS
 from scripts.mcp_server.text import clean_name, to_json
@@ -47,11 +48,6 @@ def _shorten_result(schema: dict[str, Any]) -> None:
         del schema["properties"][name]
 
 
-def _drop_null(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)
-    schema |= schema.pop("anyOf", [{}])[0]
-
-
 def _parse_epoch_ms(value: Any) -> Any:
     return EPOCH + datetime.timedelta(milliseconds=value) if isinstance(value, int) else value
 
@@ -62,12 +58,12 @@ def _format_time(value: datetime.datetime, info: SerializationInfo) -> str:
 
 
 # An argument may be null, its default. That is not worth its place in the list of the tools.
-NULL_DEFAULT = Field(json_schema_extra=_drop_null)
-GroupName = Annotated[str | None, NULL_DEFAULT, Field(description="Only its drivers. See list_groups.")]
+Null = SkipJsonSchema[None]
+GroupName = Annotated[str | Null, Field(description="Only its drivers. See list_groups.")]
 # The service checks it.
-InsurancePeriod = Annotated[str | None, WithJsonSchema({"type": "string", "enum": INSURANCE_PERIODS}), NULL_DEFAULT]
-BehaviourName = Annotated[Literal["phone_use", "overspeeding", "hard_brake", "rapid_acceleration"] | None, NULL_DEFAULT]
-FleetOrDriver = Annotated[str | None, NULL_DEFAULT, Field(description="Default: the whole fleet.")]
+InsurancePeriod = Annotated[str | None, WithJsonSchema({"type": "string", "enum": INSURANCE_PERIODS})]
+BehaviourName = Literal["phone_use", "overspeeding", "hard_brake", "rapid_acceleration"] | Null
+FleetOrDriver = Annotated[str | Null, Field(description="Default: the whole fleet.")]
 # An integer stays one: a count may have 63 bits, and a float 53.
 Number = Annotated[int | float, PlainSerializer(lambda value: round(value, 1)), WithJsonSchema({"type": "number"})]
 # Pydantic takes a small number for seconds. The `zone` of the context is that in which a result has its times.

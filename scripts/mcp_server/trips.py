@@ -8,7 +8,6 @@ from pydantic import Field
 from schemas.plausibility import LEFT_OUT
 from scripts.mcp_server.client import Api, ApiClient, read_list
 from scripts.mcp_server.models import (
-    NULL_DEFAULT,
     Behaviour,
     Data,
     Degrees,
@@ -20,6 +19,7 @@ from scripts.mcp_server.models import (
     InsurancePeriod,
     ListPage,
     NoScore,
+    Null,
     Number,
     RatedTrip,
     Result,
@@ -42,7 +42,7 @@ Order = Literal["worst", "newest", "oldest"]
 
 
 class ListedTrip(Data):
-    """A trip of a list: with the points that it costs a driver, or of the fleet with who drove."""
+    """A trip of a list, with its own score: with the points that it costs a driver, or of the fleet with who drove."""
 
     trip_id: str
     trip_start_time: EpochMs
@@ -51,7 +51,7 @@ class ListedTrip(Data):
     event_summary: dict[str, Number]
     points_lost: Number | None = None
     driver: Driver | None = None
-    fm_score: Number = Field(description="Of this trip alone.")
+    fm_score: Number
     implausible: list[str] = Field(description="Why its data look wrong: say so.")
 
 
@@ -79,7 +79,7 @@ async def list_trips(
     order: Order = "worst",
     min_distance_miles: Annotated[float, Field(ge=0)] = 0,
     implausible: Annotated[
-        bool | None, Field(description="true: only trips whose data look wrong; false: without them."), NULL_DEFAULT
+        bool | Null, Field(description="true: only trips whose data look wrong; false: without them.")
     ] = None,
     limit: Annotated[int, Field(ge=1, le=MAX_TRIPS)] = 5,
 ) -> TripList:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from schemas import fields
 from schemas.date_params import HISTORY, get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
-from scripts.mcp_server.models import NULL_DEFAULT, Window
+from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
 
@@ -29,13 +29,12 @@ Date = Annotated[
     Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))] | None,
     BeforeValidator(_parse_date),
     WithJsonSchema({"type": "string", "format": "date"}),
-    NULL_DEFAULT,
 ]
 PeriodDate = Annotated[Date, Field(description="Any date in the period. Default: the last complete one.")]
 StartDate = Annotated[Date, Field(description="Default: the Monday of last week.")]
 EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
 # A time without an offset is in the time zone of the fleet.
-Time = Annotated[datetime.datetime | None, WithJsonSchema({"type": "string"}), NULL_DEFAULT]
+Time = Annotated[datetime.datetime | None, WithJsonSchema({"type": "string"})]
 
 
 def choose_periods(
