@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.trip import EVENT_TYPES
+from schemas.trip import EVENT_NAMES, OVERSPEEDING, SPEEDS
 
 TODAY = datetime.datetime.now(datetime.UTC).date()
 # Of the last complete week.
@@ -119,11 +119,11 @@ def _trip(rng: random.Random, start: int, seconds: int, points: int) -> Line:
         "highway_miles": round(miles * rng.random(), 6),
         "night_driving_miles": 0.0,
         "event_summary": {
-            **{f"{name.lower()}_count": counts[name] for name, _ in EVENT_TYPES.values()},
+            **{f"{name.lower()}_count": counts[name] for name in EVENT_NAMES.values()},
             "phone_use_time_seconds": 12 * counts["PHONE_USE"],
             "overspeeding_time_seconds": 30 * counts["OVERSPEEDING"],
         },
-        "focus_area": {f"is_{name.lower()}": counts[name] > 1 for name, _ in EVENT_TYPES.values()},
+        "focus_area": {f"is_{name.lower()}": counts[name] > 1 for name in EVENT_NAMES.values()},
         "trail_path": trail,
         "events": events,
     }
@@ -144,7 +144,7 @@ def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Li
 
 
 def _event(rng: random.Random, trail: list[Line]) -> Line:
-    number, (name, speeds) = rng.choice(list(EVENT_TYPES.items()))
+    number, name = rng.choice(list(EVENT_NAMES.items()))
     begin = rng.randrange(len(trail))
     first, last = trail[begin], trail[min(begin + 3, len(trail) - 1)]
     return {
@@ -152,7 +152,7 @@ def _event(rng: random.Random, trail: list[Line]) -> Line:
         "event_name": name,
         **_position("event_start", first, "timestamp"),
         **_position("event_end", last, "timestamp"),
-        "event_data": dict.fromkeys(speeds, 61.2),
+        "event_data": dict.fromkeys(SPEEDS, 61.2) if number == OVERSPEEDING else {},
     }
 
 
