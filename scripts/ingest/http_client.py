@@ -5,7 +5,6 @@ import dataclasses
 import datetime
 import json
 import sys
-import zlib
 from asyncio import sleep, timeout
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,8 +33,6 @@ MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
 # The bounds of a wait that the service asks for, and of all those of a request.
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS, MAX_WAITS_SECONDS = 1.0, 3_600.0, 86_400.0
-# A rate limit that counts by the minute asks for less.
-LONG_WAIT_SECONDS = 60.0
 # How often a request is made that makes the service fail, for example with 500.
 TRIES = 4
 # What an error message quotes of a response.
@@ -71,11 +68,11 @@ R = TypeVar("R", bound=Request)
 
 
 class Response(NamedTuple):
-    """A response: its status, its headers, and its content as it was sent; of one that is too large the beginning."""
+    """A response: its status, its headers, and its content; of one that is too large the beginning."""
 
     status: int
     headers: Any
-    content: bytes | bytearray
+    content: bytearray
 
 
 @dataclasses.dataclass
@@ -168,7 +165,11 @@ class HttpClient:
         """Make a request once. Raises `failure`, and TimeoutError if the response does not end in time."""
         url, content = f"{self.url}{API}/{request.path}", bytearray()
         async with timeout(RESPONSE_SECONDS), self.client.stream("GET", url, params=request.params) as response:
-            async for chunk in response.aiter_raw():
+            encoding = response.headers.get("Content-Encoding", "identity")
+            if encoding.lower() not in ("gzip", "identity"):
+                raise self.make_error(request, response.status_code, f"Content-Encoding {encoding}")
+            # The library unpacks a gzip in small pieces.
+            async for chunk in response.aiter_bytes():
                 content += chunk
                 if len(content) > MAX_RESPONSE_BYTES:
                     break
@@ -185,12 +186,11 @@ class HttpClient:
                 seconds = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
         seconds = min(max(seconds, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
         if self.resume_at <= monotonic():
-            is_long = seconds > LONG_WAIT_SECONDS
-            self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})", is_long=is_long)
+            self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})")
         self.resume_at = max(self.resume_at, monotonic() + seconds)
 
-    def _say(self, text: str, *, is_long: bool = False) -> None:
-        if self.is_followed or is_long or sys.stderr.isatty():
+    def _say(self, text: str) -> None:
+        if self.is_followed or sys.stderr.isatty():
             echo(f"{self.url} {text}", err=True)
 
     def parse(self, request: Request, response: Response) -> Document:
@@ -198,7 +198,7 @@ class HttpClient:
         status = response.status
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise Refused(f"{self.url} refuses the key in MIRROR_KEY (status {status}).")
-        content, limit = self._unpack(request, response), ""
+        content, limit = response.content, ""
         if len(content) > MAX_RESPONSE_BYTES:
             limit = f"{MAX_RESPONSE_BYTES // 1_000_000} MB"
         elif sum(map(content.count, (b",", b"[", b"{"))) > MAX_RESPONSE_VALUES:
@@ -211,16 +211,6 @@ class HttpClient:
                 return found
         quoted = response.headers.get("Location") or content.decode(errors="replace")
         raise self.make_error(request, status, quoted)
-
-    def _unpack(self, request: Request, response: Response) -> bytes | bytearray:
-        """Return the content without its Content-Encoding, which is gzip or none; one byte too much is the most."""
-        encoding = response.headers.get("Content-Encoding", "identity").lower()
-        if encoding == "identity" or len(response.content) > MAX_RESPONSE_BYTES:
-            return response.content
-        with contextlib.suppress(zlib.error):
-            if encoding == "gzip":
-                return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(response.content, MAX_RESPONSE_BYTES + 1)
-        raise self.make_error(request, response.status, f"Content-Encoding {encoding}")
 
     def make_error(self, request: Request, status: int, content: str) -> UnexpectedResponse:
         """Return an error that quotes the content of a response."""

@@ -101,8 +101,9 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
 
     `target` is the path of the file of rejected lines.
     """
-    loaded, doubts, source = 0, Doubts("line {number}"), Input(path)
+    loaded, doubts = 0, Doubts("line {number}")
     with Rejects(target) as rejects:
+        source = Input(path)
         max_seconds = loader.BATCH_SECONDS if source.is_pipe else None
         with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
             for count in loader.load(store, fleet, record_type, source.records(), rejects, doubts, max_seconds):

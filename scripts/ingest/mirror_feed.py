@@ -33,7 +33,7 @@ class Feed:
         Without a cursor, the lists are read next: they have the drivers, and the trips that the feed does not show yet.
         The cursor is stored after what it covers.
         """
-        stored, known, empty_pages = get_resume_token(self._store, self._cursor_name), set[int](), 0
+        stored, page_count = get_resume_token(self._store, self._cursor_name), 0
         cursor = stored.token.decode() if stored else None
         page = upstream.get_changes(self._client, self._lists.known, cursor)
         if page is None and cursor:
@@ -48,11 +48,10 @@ class Feed:
                 save_resume_token(self._store, self._cursor_name, token)
             if not page["has_more"]:
                 return True
-            known.add(hash(cursor))
-            cursor = page["cursor"]
-            empty_pages = 0 if page["changes"] else empty_pages + 1
-            if hash(cursor) in known or len(known) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
+            page_count += 1
+            if page["cursor"] == cursor or page_count > upstream.MAX_PAGES:
                 raise click.ClickException(f"{self._client.url} has a change feed whose cursor does not move on.")
+            cursor = page["cursor"]
             page = upstream.get_changes(self._client, self._lists.known, cursor)
         return False
 

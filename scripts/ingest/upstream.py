@@ -28,8 +28,6 @@ PAGE_LIMIT = 100
 # The deletions on a page of the change feed are one transaction.
 CHANGES_LIMIT = 500
 MAX_PAGES = 1_000_000
-# The pages of the change feed without a change that may follow one another: the trips of each are not visible yet.
-MAX_EMPTY_PAGES = 1_000
 # The cursor is in the line of a request, for which servers have 8,190 bytes.
 MAX_CURSOR_CHARS = 8_000
 

