@@ -13,6 +13,7 @@ from tests.factories import make_event_summary, make_trip
 EDGE = Fraction(1, 10**9)
 HALF = Fraction(1, 2)
 DAY_MS = 86_400_000
+AMOUNTS = {"distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles"}
 
 
 class Behaviour(NamedTuple):
@@ -73,11 +74,11 @@ def is_score(score: float, trips: list[dict[str, Any]]) -> bool:
 
 
 def check_totals(summary: dict[str, Any], trips: list[dict[str, Any]]) -> None:
-    """Check what a DrivingSummary and a ScoreExplanation share."""
+    """Check the score and the amounts of a DrivingSummary or a ScoreExplanation, which has fewer."""
     assert is_score(summary["fm_score"], trips)
     assert summary["fm_grade"] == next(name for name, lowest in GRADES.items() if summary["fm_score"] >= lowest)
     assert summary["trip_count"] == len(trips)
-    for name in ("distance_miles", "duration_seconds"):
+    for name in AMOUNTS & summary.keys():
         assert is_close(summary[name], add_up(trips, name))
 
 
@@ -125,6 +126,8 @@ def _make_trip(rng: random.Random, date: datetime.date, hour: int, driver_id: st
         driver_id,
         distance_miles=miles,
         duration_seconds=seconds,
+        night_driving_seconds=seconds / 3,
+        highway_miles=miles / 4,
         event_summary=make_event_summary(**counts, **events),
         trail_path=[],
     )

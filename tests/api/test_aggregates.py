@@ -51,20 +51,6 @@ def test_a_summary_has_exactly_the_fields_of_the_contract_in_order(service, load
         assert (list(one["events_summary"]), list(one["focus_area"])) == (list(make_event_summary()), FLAGS)
 
 
-def test_a_day_adds_up_its_trips_to_the_last_millisecond(service, load):
-    load(
-        make_trip("2026-03-09T23:59:59.999", distance_miles=100.0),
-        make_trip("2026-03-10T00:00", distance_miles=0.1, duration_seconds=10, highway_miles=1.5),
-        make_trip("2026-03-10T12:00", distance_miles=0.2, duration_seconds=20.5, night_driving_seconds=3),
-        make_trip("2026-03-10T23:59:59.999", distance_miles=0.3, duration_seconds=30),
-        make_trip("2026-03-11T00:00", distance_miles=100.0),
-    )
-    result = summary(service, DAILY, "2026-03-10")
-    assert (result["trip_count"], result["duration_seconds"], result["date"]) == (3, 60.5, "2026-03-10")
-    assert result["distance_miles"] == pytest.approx(0.6, rel=1e-12)
-    assert (result["highway_miles"], result["night_driving_seconds"]) == (1.5, 3)
-
-
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_aggregates_count_trips_that_are_not_visible_yet(service, load, path):
     load(make_trip("2026-03-17T23:00", trip_end_time=1_773_835_199_000))

@@ -106,15 +106,6 @@ def test_each_fleet_mask_and_request_has_its_own_etag(loaded, path):
     assert len(set(etags)) == len(etags)
 
 
-@EVERY
-def test_a_masked_response_is_revalidated(loaded, path):
-    options = {
-        "headers": {"X-Fields": "{count,data{driver_info{driver_id}},trips{trip_id},drivers{alias},total{fm_score}}"}
-    }
-    etag = get_etag(loaded, path, **options)
-    assert revalidate(loaded, path, etag, **options).status_code == 304
-
-
 def test_a_trip_that_becomes_visible_changes_the_etag(service, load, clock):
     load(make_trip("2026-03-18T08:00", trip_id="t1", tracking_id="k1"))
     paths = ["/driver/d1/trips?start_date=2026-03-09", "/trip/trip_id/t1", OF_TRACKING_ID]

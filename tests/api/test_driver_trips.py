@@ -29,31 +29,6 @@ def test_a_trip_is_served_in_summary_form_with_exactly_the_fields_of_the_contrac
     assert list(response.json["trips"][0].items()) == [item for item in trip.items() if item[0] not in hidden]
 
 
-def test_trips_come_oldest_first_and_by_id_at_the_same_time(service, load):
-    load(
-        make_trip("2026-03-11T08:00", trip_id="a"),
-        make_trip("2026-03-10T08:00", trip_id="z"),
-        make_trip("2026-03-10T08:00", trip_id="B"),
-        make_trip("2026-03-10T08:00", trip_id="b"),
-    )
-    assert ids(service.get(PATH, start_date="2026-03-01")) == ["B", "b", "z", "a"]
-
-
-def test_a_trip_on_or_after_the_start_date_is_listed_and_the_millisecond_before_is_not(service, load):
-    load(make_trip("2026-03-09T23:59:59.999", trip_id="before"), make_trip("2026-03-10T00:00", trip_id="first"))
-    assert ids(service.get(PATH, start_date="2026-03-10")) == ["first"]
-
-
-@pytest.mark.parametrize(
-    ("end_date", "expected"), [("2026-03-10", ["first", "last"]), ("2026-03-11", ["first", "last", "after"])]
-)
-def test_a_trip_on_or_before_the_end_date_is_listed_and_the_millisecond_after_is_not(service, load, end_date, expected):
-    starts = {"first": "2026-03-10T00:00", "last": "2026-03-10T23:59:59.999", "after": "2026-03-11T00:00"}
-    load(*(make_trip(start, trip_id=name) for name, start in starts.items()))
-    response = service.get(PATH, start_date="2026-03-10", end_date=end_date)
-    assert (ids(response), response.json["count"]) == (expected, len(expected))
-
-
 @pytest.mark.parametrize(("end", "count"), [(NOON_MS - 4 * HOUR_MS, 1), (NOON_MS - 4 * HOUR_MS + 1, 0)])
 def test_a_trip_is_visible_once_four_hours_have_passed_since_its_end(service, load, end, count):
     load(make_trip("2026-03-18T00:00", trip_end_time=end))

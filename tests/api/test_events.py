@@ -121,16 +121,6 @@ def test_pages_have_what_a_filter_leaves_of_the_dates_of_the_fleet(
     assert read_all(shared_service, **window, **query, limit=3, order="newest") == expected[::-1]
 
 
-def test_a_driver_key_lists_the_events_of_its_driver(shared_service, events):
-    own = [event for event in events if event["driver_id"] == "d2" and event["event_start_timestamp"] >= CHANGE]
-    assert own
-    window = {"start_date": "2026-03-08"}
-    found = read_all(shared_service, **window, limit=2, driver="d2")
-    assert [event for event in found if event["event_start_timestamp"] >= CHANGE] == own
-    assert {event["driver_id"] for event in found} == {"d2"}
-    assert shared_service.get("/events", **window, driver_id="d1", driver="d2").status_code == 404
-
-
 def test_a_page_has_the_fields_of_the_contract_in_order_and_links_to_the_next_and_the_first(shared_service, events):
     response = shared_service.get("/events?start_date=2026-03-08&limit=1&event_type=2")
     assert list(response.json) == ["limit", "start_date", "end_date", "events", "next_cursor"]

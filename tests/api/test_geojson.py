@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from schemas.geojson import make_map
 from schemas.introspection import example
 from schemas.page import TripDetailPage
-from tests.api.test_openapi import OF_RECORDS, assert_valid
+from tests.api.test_openapi import assert_valid
 from tests.factories import make_event, make_point, make_speeding, make_trip
-from tests.operations import OPERATIONS, make_target
+from tests.operations import OPERATIONS
 from tests.store_contents import load as load_documents
 
 GEO_JSON, GPX = "application/geo+json", "application/gpx+xml"
@@ -222,17 +222,6 @@ def test_each_media_type_has_an_etag_of_its_own_which_changes_with_the_trip(serv
 def test_errors_are_json(service, path, status, accept):
     response = get_map(service, path, accept)
     assert (response.status_code, response.content_type) == (status, "application/json")
-
-
-def has_map(path):
-    """Return whether the document says that an operation may return GeoJSON."""
-    return GEO_JSON in OPERATIONS[path]["responses"]["200"]["content"]
-
-
-@pytest.mark.parametrize("path", [path for path in OF_RECORDS if not has_map(path)])
-def test_other_endpoints_return_json(loaded, path):
-    plain, response = loaded.get(make_target(path)), get_map(loaded, make_target(path))
-    assert (response.status_code, response.content_type, response.data) == (200, "application/json", plain.data)
 
 
 def test_the_example_of_the_document_is_the_response_of_the_service(loaded):

@@ -130,15 +130,6 @@ def test_a_list_by_cursor_has_the_group_in_each_order(fleet, path, query):
     assert {feature["properties"]["trip_id"] for feature in features} == {"t3"}
 
 
-@pytest.mark.parametrize("path", ["/trips", "/events"])
-def test_a_cursor_goes_with_its_group(fleet, path):
-    query = {"start_date": MONDAY, "limit": 1}
-    cursor = fleet.get(path, **query, group=NORTH).json["next_cursor"]
-    assert find_ids(fleet.get(path, **query, group=NORTH, cursor=cursor).json) == ["d3"]
-    for other in ({}, {"group": NAMES[0]}):
-        assert list(fleet.errors(path, **query, **other, cursor=cursor)) == ["cursor"]
-
-
 @pytest.mark.parametrize("path", ["/driver-aggregate/window", "/trips", "/events"])
 def test_a_group_beside_drivers_is_an_error_of_the_group(fleet, path):
     errors = fleet.errors(path, start_date=MONDAY, group=NORTH, driver_id=["d1", "d3"])

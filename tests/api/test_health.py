@@ -7,7 +7,6 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect
 
 from app import create_app
-from app.circuit_breaker import CircuitOpen
 from app.config import Config
 from app.services import get_services
 from app.store.api_keys import make_key
@@ -35,13 +34,6 @@ def test_it_is_unavailable_while_the_store_does_not_respond(without_store):
         "StoreUnavailable",
     )
     assert list(response.json) == list(Unhealthy().fields)
-
-
-def test_a_failed_check_opens_the_circuit(without_store):
-    without_store.get("/api/v1/healthz")
-    breaker = get_services(without_store.application).store_breaker
-    with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
-        pass
 
 
 def test_the_endpoints_are_unavailable_while_the_store_does_not_respond(without_store):

@@ -1,11 +1,9 @@
 """The log."""
 
 import logging
-import warnings
 
 import pytest
 
-from app import logs
 from app.config import API
 from app.logs import JsonHandler, make_logger
 from app.report_links import ReportLinkSigner
@@ -99,16 +97,6 @@ def test_warnings_of_libraries_are_logged(service, log):
     logger.info("not of interest")
     logger.warning("key %s", make_key())
     assert [(line["logger"], line["event"]) for line in log()] == [("any.library", "key da_[redacted]")]
-
-
-def test_a_warning_of_python_is_a_line(log):
-    with warnings.catch_warnings(action="always"):
-        # pytest undid the capture by an earlier test, which `logging` does not know.
-        logging.captureWarnings(False)
-        logs.configure()
-        warnings.warn("Unknown option: foo", UserWarning, stacklevel=1)
-    (line,) = log()
-    assert (line["logger"], "UserWarning: Unknown option: foo" in line["event"]) == ("py.warnings", True)
 
 
 def test_keys_inside_values_and_tracebacks_are_redacted(log):

@@ -50,11 +50,6 @@ def test_a_summary_is_that_of_the_aggregates(service, load):
     assert row["driving_summary"] == {name: week["driving_summary"][name] for name in SUMMARY_FIELDS}
 
 
-def test_a_period_in_progress_counts_every_stored_trip(service, load):
-    load(trip_of("d1", start="2026-03-18T11:59"))
-    assert ranked(service, start_date="2026-03-16") == ranked(service, **MONTH) == [(1, "d1")]
-
-
 @pytest.fixture(scope="module")
 def distances(shared_service):
     """The service with drivers of different distances."""

@@ -38,28 +38,12 @@ def test_numbers_come_back_as_they_were(service, load):
     assert '"course":9007199254740993}' in text
 
 
-def test_several_trips_share_a_tracking_id_five_a_page_oldest_first_then_by_trip_id(service, load):
-    dates = [10, 9, 8, 7, 6, 5, 5]
-    load(*(make_trip(f"2026-03-{date:02}T08:00", trip_id=f"t{n}", tracking_id="k") for n, date in enumerate(dates)))
-    first, second = (service.get("/trip/tracking_id/k", page=page) for page in (1, 2))
-    assert (ids(first), ids(second)) == (["t5", "t6", "t4", "t3", "t2"], ["t1", "t0"])
-    assert [(response.json["count"], response.json["next_page"]) for response in (first, second)] == [(7, 2), (7, None)]
-
-
 def test_a_trip_that_ended_less_than_four_hours_ago_is_not_there_yet(service, load, clock):
     load(make_trip("2026-03-18T08:00", trip_id="t1", tracking_id="k", trip_end_time=1_773_820_800_001))
     empty = {"count": 0, "current_page": 1, "next_page": None, "limit": 5, "trips": []}
     assert service.get("/trip/trip_id/t1").json == service.get("/trip/tracking_id/k").json == empty
     clock.shift(0.001)
     assert ids(service.get("/trip/trip_id/t1")) == ids(service.get("/trip/tracking_id/k")) == ["t1"]
-
-
-def test_another_fleets_trip_gets_the_response_of_an_unknown_trip(service, load):
-    load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
-    for param, value in (("trip_id", "t1"), ("tracking_id", "k")):
-        response = service.get(f"/trip/{param}/{value}")
-        assert (response.status_code, response.json["count"], response.json["trips"]) == (200, 0, [])
-        assert response.data == service.get(f"/trip/{param}/nothing").data
 
 
 def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):

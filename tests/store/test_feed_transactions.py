@@ -117,14 +117,3 @@ def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock
         response = client.service.get("/changes", cursor=client.cursor)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
         assert len(client.sync()) == 2 - pages
-
-
-def test_made_up_cursors_cause_one_linearizable_read(mongod, mongod_uri, clock, long_timeout, recorder, monkeypatch):
-    monkeypatch.setattr("app.store.changes.CONFIRMED_SECONDS", 60)
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as connection:
-        client = Client(Service(connection[mongod.name]))
-        client.sync()
-        for number in range(20):
-            assert list(client.service.errors("/changes", cursor=make_up_cursor(client, number))) == ["cursor"]
-    levels = [command.get("readConcern", {}).get("level") for command in recorder.reads]
-    assert levels.count("linearizable") == 1

@@ -95,16 +95,6 @@ def test_groups_that_are_written_directly_are_those_of_the_driver(mongod, follow
         assert differences(mongod) == []
 
 
-def test_a_corrected_document_is_served(mongod, following):
-    load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", alias="A")])
-    for name, field, value in (("trips", "distance_miles", 5.5), ("drivers", "alias", "B")):
-        mongod[name].update_one({}, {"$set": {field: []}}, **BYPASS)
-        following.catch_up()
-        mongod[name].update_one({}, {"$set": {field: value}})
-    following.catch_up()
-    assert differences(mongod) == []
-
-
 def test_a_zero_with_a_sign_is_served_without(service):
     following, zeros = Following(service.db), {"distance_miles": -0.0, "trail_path": [make_point(0, course=-0.0)]}
     following.catch_up()

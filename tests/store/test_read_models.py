@@ -13,9 +13,9 @@ NUMBERS = (0, 5, 5.0, 1e-7, 1e22, 2**63 - 1)
 
 
 def make_trips():
-    """Yield trips: a day with many of them, numbers, times and names of every kind, and some that are not visible."""
+    """Yield trips: many on a day, two at each time, numbers and names of every kind, and some that are not visible."""
     for n in range(60):
-        start = f"2026-03-12T{n // 6:02}:{n % 6 * 10:02}"
+        start = f"2026-03-12T{n // 12:02}:{n % 12 // 2 * 10:02}"
         yield make_trip(start, trip_id=f"many-{n % 7}-{n}", distance_miles=n / 7, tracking_id="many")
     for n, number in enumerate(NUMBERS):
         yield make_trip(f"2026-03-1{n}T07:00", "ü/2", trip_id=f'n{n} ü\\"', highway_miles=number, tracking_id="shared")
