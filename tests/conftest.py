@@ -33,7 +33,6 @@ from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, get_mongod_path
 from scripts.mongodb.memory_store import memory_client
 from tests import store_contents
-from tests.command_recorder import Recorder
 from tests.resilience.processes import Redis
 
 # A busy machine is no reason to fail.
@@ -153,12 +152,6 @@ def _emptied(db: Database) -> Database:
 def mongod(_client) -> Database:
     """An empty database of a real server, with its validators and indexes."""
     return _emptied(_client["test"])
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    """The commands sent to the clients that have it as a listener."""
-    return Recorder()
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from click.testing import Result
 
 from scripts.cli import main
 from scripts.ingest import http_client, mirror, mirror_lists
+from tests.command_listeners import Stop, open_store_until
 from tests.conftest import POLL_SECONDS
 from tests.service_process import free_port
-from tests.stop_before_command import Stop, open_store_until
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

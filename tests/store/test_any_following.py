@@ -8,10 +8,10 @@ from pymongo.errors import DuplicateKeyError
 
 from app.store import READ_MODELS, SOURCES, Store
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
+from tests.command_listeners import Stop, open_store_until
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches
 from tests.following import Following, make_source
-from tests.stop_before_command import Stop, open_store_until
 
 pytestmark = pytest.mark.usefixtures("short_batches")
 

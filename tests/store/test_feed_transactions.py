@@ -10,7 +10,7 @@ from pymongo import MongoClient
 from app.store import Store
 from schemas.cursor import CursorParam, encode_cursor
 from schemas.query import SCOPE
-from tests.command_recorder import Listener
+from tests.command_listeners import Listener
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips

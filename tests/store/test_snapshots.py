@@ -7,7 +7,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from tests.command_recorder import Before
+from tests.command_listeners import Before
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches

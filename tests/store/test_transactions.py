@@ -7,7 +7,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from tests.command_recorder import Before, Listener
+from tests.command_listeners import Before, Listener
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, differences, empty, state_of, write_batches
 

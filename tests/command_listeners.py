@@ -1,12 +1,34 @@
-"""Stops before a chosen command of the store, as if the process had ended there."""
+"""Listeners to the commands that a client sends to a real server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pymongo import MongoClient
+from pymongo.monitoring import CommandListener
 
 from app.store import Store
-from tests.command_recorder import Listener
+
+
+class Listener(CommandListener):
+    """Does nothing; those that do something derive from it."""
+
+    def started(self, event):
+        """Do nothing."""
+
+    succeeded = failed = started
+
+
+class Before(Listener):
+    """Calls a function before a command, counted from 0 of those that count; -1 is never."""
+
+    def __init__(self, command, function, counts=lambda event: True):
+        self.left, self.function, self.counts = command, function, counts
+
+    def started(self, event):
+        if self.counts(event):
+            self.left -= 1
+            if self.left == -1:
+                self.function()
 
 
 class Stop(BaseException):
