@@ -142,24 +142,6 @@ def test_the_intervals_are_those_that_begin_between_the_dates(service, load, que
     assert [interval["start_date"] for interval in find_series(service, **query)] == starts
 
 
-@pytest.mark.parametrize(
-    ("query", "wrong"),
-    [
-        ({"start_date": "2026-03-10"}, ["start_date"]),
-        ({"start_date": "2026-03-10", "interval": "month"}, ["start_date"]),
-        ({"start_date": "2026-03-19", "interval": "day"}, ["start_date"]),
-        ({"start_date": MONDAY, "end_date": BEFORE}, ["end_date"]),
-        ({"start_date": MONDAY, "end_date": "2026-03-19"}, ["end_date"]),
-        ({"start_date": "soon", "end_date": MONDAY}, ["start_date"]),
-        ({"start_date": MONDAY, "interval": "year"}, ["interval"]),
-        ({}, ["start_date"]),
-    ],
-)
-def test_wrong_parameters_are_named(service, query, wrong):
-    response = service.get("/fleet-aggregate", **query)
-    assert (response.status_code, list(response.json["errors"])) == (400, wrong)
-
-
 def test_reports_are_listed_newest_first(service, load):
     load(make_trip(f"{MONDAY}T08:00"))
     for window in (ReportWindow("2026-03-01", "month"), ReportWindow("2026-03-16")):
@@ -168,16 +150,9 @@ def test_reports_are_listed_newest_first(service, load):
     assert list(page) == ["count", "limit", "current_page", "next_page", "reports"]
     (report,) = page.pop("reports")
     assert page == {"count": 2, "limit": 1, "current_page": 1, "next_page": 2}
-    built_at = report.pop("built_at")
-    assert list(report.items()) == [
-        ("report_date", "2026-03-16"),
-        ("period", "week"),
-        ("start_date", MONDAY),
-        ("end_date", "2026-03-15"),
-        ("driver_count", 1),
-        ("units", "miles"),
-    ]
-    assert built_at == 1_773_835_200_000
+    head = {"report_date": "2026-03-16", "period": "week", "start_date": MONDAY, "end_date": "2026-03-15"}
+    built = {"built_at": epoch_ms("2026-03-18T12:00"), "driver_count": 1, "units": "miles"}
+    assert list(report.items()) == list((head | built).items())
     assert service.get("/report", report_time="2026-03-16T00:00:00").status_code == 200
     (monthly,) = service.get("/reports", limit=1, page=2).json["reports"]
     assert [monthly[name] for name in ("period", "start_date", "end_date")] == ["month", "2026-02-01", "2026-02-28"]

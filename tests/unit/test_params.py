@@ -73,15 +73,7 @@ def takes(schema, date):
 
 
 @pytest.mark.parametrize(
-    ("today", "first"),
-    [
-        ("2026-08-31", "2026-02-28"),
-        ("2026-08-28", "2026-02-28"),
-        ("2026-08-27", "2026-02-27"),
-        ("2024-08-31", "2024-02-29"),
-        ("2026-03-31", "2025-09-30"),
-        ("2026-01-01", "2025-07-01"),
-    ],
+    ("today", "first"), [("2026-08-31", "2026-02-28"), ("2026-08-27", "2026-02-27"), ("2024-08-31", "2024-02-29")]
 )
 @pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams])
 def test_dates_reach_six_calendar_months_back(clock, schema, today, first):
@@ -222,14 +214,33 @@ def test_an_interval_is_a_day_a_week_or_a_month(clock, interval):
 @pytest.mark.parametrize(
     ("query", "wrong"),
     [
-        ("period=x&start_date=2026-03-19", {"period", "start_date"}),
-        ("period=&start_date=2025-08-25&order=x", {"period", "start_date", "order"}),
-        ("start_date=2026-03-17&limit=0", {"period", "limit"}),
-        ("period=x&start_date=2025-09-01", {"period"}),
+        ("period=x&start_date=2026-03-19", "period start_date"),
+        ("period=&start_date=2025-08-25&order=x&min_distance_miles=-1", "min_distance_miles order period start_date"),
+        ("start_date=2026-03-17&limit=0&driver_id=d1", "driver_id limit period"),
+        ("period=x&start_date=2025-09-01", "period"),
+        *((f"period=week&start_date={date}", "") for date in ("2025-09-22", "2026-03-16")),
+        *((f"period=week&start_date={date}", "start_date") for date in ("2025-09-15", "2026-03-10", "2026-03-23")),
+        *((f"period=month&start_date={date}", "") for date in ("2025-09-01", "2026-03-01")),
+        *((f"period=month&start_date={date}", "start_date") for date in ("2025-08-01", "2026-03-09", "2026-04-01")),
     ],
 )
-def test_a_date_that_no_period_may_have_is_named_beside_the_period(clock, query, wrong):
-    assert set(reasons(RankingParams, query)) == wrong
+def test_a_ranking_is_of_a_whole_week_or_month_of_the_last_six_months(clock, query, wrong):
+    assert sorted(reasons(RankingParams, query)) == wrong.split()
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("start_date=2026-03-10", "start_date"),
+        ("start_date=2026-03-09&interval=month", "start_date"),
+        ("start_date=2026-03-19&interval=day", "start_date"),
+        ("start_date=2026-03-09&end_date=2026-03-02", "end_date"),
+        ("start_date=2026-03-09&end_date=2026-03-19", "end_date"),
+        ("start_date=soon&end_date=2026-03-09&interval=year", "interval start_date"),
+    ],
+)
+def test_sums_of_the_fleet_begin_with_an_interval_and_end_today_at_the_latest(clock, query, wrong):
+    assert sorted(reasons(FleetAggregateParams, query)) == wrong.split()
 
 
 NO_NUMBERS = ["0", "-1", "+1", "01", "1.0", "1e1", " 1", "1\n", "٣", "１", "", "x", "0x1", "1_0", "9" * 5000]
@@ -292,9 +303,8 @@ def test_one_error_lists_all_faults(clock):
     assert [reason.partition(":")[0] for reason in result["driver_id"]] == ["Value 1", "Value 3"]
 
 
-@pytest.mark.parametrize("schema", [DailyParams, WeeklyParams, MonthlyParams])
-def test_what_is_required_must_be_given(schema):
-    assert reasons(schema, "") == {"driver_id": ["Must be given."], "start_date": ["Must be given."]}
+def test_what_is_required_must_be_given():
+    assert reasons(DailyParams, "") == {"driver_id": ["Must be given."], "start_date": ["Must be given."]}
 
 
 def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(clock):
@@ -324,15 +334,6 @@ def test_an_identifier_is_any_text_within_its_bounds(clock, value):
 @pytest.mark.parametrize("value", [*(quote(text).encode() for text in NO_IDS), *NO_TEXTS])
 def test_an_identifier_of_the_query_out_of_bounds_is_refused(clock, value):
     assert list(reasons(DailyParams, f"{DAY}&driver_id=".encode() + value)) == ["driver_id"]
-
-
-def test_text_that_is_not_utf_8_may_be_in_another_encoding():
-    (reason,) = reasons(DriversParams, b"search=Mart%EDnez")["search"]
-    assert "bytes of another encoding" in reason
-
-
-def test_raw_utf_8_is_read_like_its_percent_encoding(clock):
-    assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_ids"] == ["é"]
 
 
 def test_a_name_that_is_no_utf_8_is_refused_with_a_name_valid_in_json():
