@@ -231,9 +231,7 @@ def test_an_altered_cursor_is_a_validation_error(client, load):
         f"[{'9' * 5000}]",
         '["\\ud800",1,1,1,"",1,"",1]',
         '["s",-1,0,0,"",0,"",0]',
-        '["s","1","1","1","",1,"",1]',
-        '["s",1,1,1,"",1,"",1e9]',
-        f'["s",1,1,1,"",1,"",{"[" * 50}{"]" * 50}]',
+        '["s","1",1]',
     ],
 )
 def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_error(service, content):

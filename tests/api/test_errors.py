@@ -3,7 +3,6 @@
 import pytest
 from pymongo.errors import OperationFailure
 
-from app.views import drivers
 from tests.operations import OPERATIONS
 
 
@@ -118,16 +117,12 @@ def test_paths_outside_the_api_are_not_found(service, path):
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
 
 
-def raising(error):
-    def find_drivers(*args, **kwargs):
-        raise error
-
-    return find_drivers
-
-
 @pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
 def test_an_internal_error_is_500_without_details(service, monkeypatch, error, log):
-    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
+    def fail():
+        raise error
+
+    monkeypatch.setitem(service.app.view_functions, "drivers.list_drivers", fail)
     response = service.get("/drivers")
     assert (response.status_code, response.json["error"]) == (500, "InternalError")
     assert "secret" not in response.text

@@ -6,9 +6,9 @@ import pytest
 from app.store import SOURCES, Store
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
 from scripts.mongodb.validators import VALIDATORS
-from tests.factories import make_driver, make_point, make_trip
+from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
-from tests.fleet_states import FLEET, differences
+from tests.fleet_states import differences
 from tests.following import Following, make_source
 from tests.store_contents import load
 
@@ -37,18 +37,6 @@ def details(db, *fields):
     return [tuple(detail[field] for field in ("fleet", "trip_id", *fields)) for detail in found]
 
 
-def test_integers_of_any_size_have_the_same_sum(mongod, following):
-    miles = [0.9327299858461501, 0.08254685723487265, 4, 19.581196, 20]
-    trips = [make_trip(f"2026-03-10T{8 + n:02}:00", trip_id=f"t{n}", highway_miles=m) for n, m in enumerate(miles)]
-    mongod.trips.insert_many(
-        make_source(t, highway_miles=bson.Int64(20) if t["trip_id"] == "t4" else t["highway_miles"]) for t in trips
-    )
-    load(mongod, *trips, fleet="imported")
-    following.catch_up()
-    days = mongod.driver_periods.find({"period": "day"}, {"_id": 0, "json": 1})
-    assert len({day["json"] for day in days}) == 1
-
-
 def test_the_change_feed_reports_what_was_written_directly(service, following):
     client = Client(service)
     service.db.trips.insert_many([make_source(make_trip(trip_id=f"t{n}")) for n in range(2)])
@@ -59,50 +47,12 @@ def test_the_change_feed_reports_what_was_written_directly(service, following):
     assert client.sync() == [("t0", True)]
 
 
-@pytest.mark.parametrize("compares", [True, False])
-def test_a_nullable_field_that_a_stored_driver_lacks_counts_as_null(service, compares):
-    following = Following(service.db)
-    if not compares:
-        following.catch_up()
-    service.db.drivers.insert_one({"_id": "f1/d1", "fleet": FLEET, "driver_id": "d1", "alias": "A"}, **BYPASS)
-    service.db.trips.insert_one(make_source(make_trip()))
-    following.catch_up()
-    travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
-    assert service.get("/drivers").json["drivers"] == [make_driver("d1", alias="A", **travelled)]
-    assert (differences(service.db), following.value("invalid_documents_total")) == ([], 0)
-
-
 def test_what_another_program_writes_in_a_transaction_is_served(mongod, following):
     load(mongod, make_trip(trip_id="imported"))
     with mongod.client.start_session() as session, session.start_transaction():
         mongod.trips.insert_one(make_source(make_trip(trip_id="t1")), session=session)
     following.catch_up()
     assert details(mongod) == [("f1", "imported"), ("f1", "t1")]
-
-
-def test_groups_that_are_written_directly_are_those_of_the_driver(mongod, following):
-    sources = [make_source({"driver_id": driver_id, "groups": ["b", "a"]}) for driver_id in ("d1", "later")]
-    for write, expected in (
-        (lambda: load(mongod, make_trip()), None),
-        (lambda: mongod.driver_groups.insert_many(sources), ["a", "b"]),
-        (lambda: mongod.driver_groups.update_many({}, {"$pull": {"groups": "a"}}), ["b"]),
-        (lambda: mongod.driver_groups.delete_many({}), None),
-    ):
-        write()
-        following.catch_up()
-        (profile,) = mongod.driver_periods.find({"period": "profile"})
-        assert profile.get("groups") == expected
-        assert differences(mongod) == []
-
-
-def test_a_zero_with_a_sign_is_served_without(service):
-    following, zeros = Following(service.db), {"distance_miles": -0.0, "trail_path": [make_point(0, course=-0.0)]}
-    following.catch_up()
-    service.db.trips.insert_one(make_source(make_trip(trip_id="t1", **zeros)))
-    following.catch_up()
-    texts = [service.get(path).text for path in ("/trip/trip_id/t1", "/changes")]
-    assert ['"distance_miles":0.0,' in text and "-0.0" not in text for text in texts] == [True, True]
-    assert differences(service.db) == []
 
 
 def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):

@@ -20,7 +20,7 @@ from schemas.trip import ImportedTrip
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import importer
 from scripts.ingest.importer import Input, parse
-from scripts.ingest.records import TOO_LONG, Rejected, Rejects
+from scripts.ingest.records import Rejected, Rejects
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())
@@ -155,14 +155,6 @@ def test_one_wrong_line_is_not_another_form(path, line):
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
     monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
     assert read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n") == [(1, b"a"), (2, b"x" * 12), (3, b"y")]
-
-
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-@pytest.mark.parametrize(("content", "oversized"), [(b"y" * 10, False), (b"y" * 11, True), (b" " * 11 + b"y", True)])
-def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
-    monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
-    path.write_bytes(content + end)
-    assert [record.reason == TOO_LONG for record in Input(path).records()] == [oversized]
 
 
 def test_an_oversized_line_is_rejected_whatever_it_begins_with():

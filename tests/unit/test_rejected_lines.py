@@ -221,7 +221,3 @@ def test_a_name_has_at_most_500_characters(field):
     assert check(record, "f1", DRIVERS).document.source[field] == longest[field]
     longer = json.dumps({**longest, field: "a" * 501})
     assert reason(longer, DRIVERS) == f"{field}: Must have at most 500 characters; it has 501."
-
-
-def test_a_duplicate_field_of_a_long_line_has_no_name():
-    assert reason('{"a": 0, "b": "%s", "a": 0}' % ("x" * 1_000_000)) == "Contains a field more than once."

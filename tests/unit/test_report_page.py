@@ -169,14 +169,6 @@ def test_the_text_alternatives_of_charts_contain_their_figures():
     assert "the week before: Phone use 4.0; Overspeeding 0.0; Hard braking 1.5;" in labels[3]
 
 
-def test_the_chart_of_a_month_has_a_bar_for_each_week():
-    label = Reader(page_of("month")).all("svg")[1]["aria-label"]
-    assert label == (
-        "Score of the fleet by week: Sun 1 Nov nobody drove; Mon 2 – Sun 8 Nov 65.0; Mon 9 – Sun 15 Nov 70.0; "
-        "Mon 16 – Sun 22 Nov 75.0; Mon 23 – Sun 29 Nov 80.0; Mon 30 Nov 85.0."
-    )
-
-
 def test_the_bars_of_charts_are_as_long_as_their_figures():
     bars = [(bar["width"], bar["height"]) for bar in Reader(page_of("some drove")).all("rect")]
     scores, days, distances, events = bars[:10], bars[10:17], bars[17:24], bars[24:]
