@@ -148,17 +148,6 @@ def test_a_trip_that_a_correction_hides_is_deleted_until_it_is_visible_again(cli
     assert client.sync() == [("ended 5", False)]
 
 
-def test_trips_that_are_hidden_and_corrected_while_a_client_reads_other_changes_are_deleted(client, load):
-    trip_ids = [f"t{n}" for n in range(8)]
-    load(*(ended(5, trip_id=trip_id) for trip_id in trip_ids))
-    client.sync()
-    load(*map(hide, trip_ids))
-    client.get_page()
-    load(*(ended(0.5, trip_id=trip_id) for trip_id in trip_ids[3:7]))
-    client.sync()
-    assert client.copy == {}
-
-
 def test_a_trip_that_is_corrected_often_before_it_is_visible_does_not_come(client, load):
     client.sync()
     for minutes in range(60, 40, -1):

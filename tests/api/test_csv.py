@@ -8,8 +8,10 @@ import pytest
 from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
+from tests.store_contents import load
 
 CSV = {"Accept": "text/csv"}
+GEO_JSON, GPX = "application/geo+json", "application/gpx+xml"
 PATHS = [
     "/drivers?limit=2",
     "/driver/d1/trips?start_date=2026-03-01",
@@ -26,12 +28,14 @@ PATHS = [
 ]
 
 
-@pytest.fixture
-def loaded(service, load, store):
+@pytest.fixture(scope="module")
+def loaded(shared_service):
+    """The service with lists that are not empty, and text that a spreadsheet would compute."""
     trips = [
         make_trip(
             f"2026-03-{day}T08:00",
             "d1",
+            tracking_id="k",
             insurance_period=2,
             distance_miles=1 / 3,
             events=[make_speeding(1_773_129_600_000)],
@@ -41,9 +45,10 @@ def loaded(service, load, store):
     broken = make_trip(
         "2026-03-12T08:00", "d3", duration_seconds=0, event_summary=make_event_summary(hard_brake_count=7)
     )
-    load(*trips, broken, drivers=[make_driver("d1", alias="=1+1"), make_driver("d2", last_name='O"Neil, x; y\n-z')])
-    build_report(store, "f1", ReportWindow("2026-03-16"))
-    return service
+    drivers = [make_driver("d1", alias="=1+1"), make_driver("d2", last_name='O"Neil, x; y\n-z')]
+    load(shared_service.db, *trips, broken, drivers=drivers)
+    build_report(shared_service.store, "f1", ReportWindow("2026-03-16"))
+    return shared_service
 
 
 def flatten(element, *above):
@@ -88,13 +93,19 @@ def test_a_row_has_the_values_of_an_element_and_a_column_is_a_field(loaded, path
         assert row.keys() >= cells.keys()
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_it_is_the_same_page_with_the_same_links_and_an_etag_of_its_own(loaded, path):
-    as_json, as_csv = loaded.get(path), loaded.get(path, headers=CSV)
-    assert as_json.headers.get("Link") == as_csv.headers.get("Link")
-    assert as_json.headers["ETag"] != as_csv.headers["ETag"]
-    assert as_json.headers["Vary"] == as_csv.headers["Vary"] == "Accept, X-Fields, Accept-Encoding"
-    assert loaded.get(path, headers=CSV | {"If-None-Match": as_csv.headers["ETag"]}).status_code == 304
+REPRESENTATIONS = [(path, "text/csv") for path in PATHS]
+REPRESENTATIONS += [(f"/{name}?start_date=2026-03-01", GEO_JSON) for name in ("trips", "events")]
+REPRESENTATIONS += [("/trip/tracking_id/k", GEO_JSON), ("/trip/tracking_id/k", GPX)]
+
+
+@pytest.mark.parametrize(("path", "kind"), REPRESENTATIONS)
+def test_another_representation_has_the_same_links_and_an_etag_of_its_own(loaded, path, kind):
+    as_json, other = loaded.get(path), loaded.get(path, headers={"Accept": kind})
+    assert as_json.headers.get("Link") == other.headers.get("Link")
+    assert as_json.headers["Vary"] == other.headers["Vary"] == "Accept, X-Fields, Accept-Encoding"
+    own, of_json = other.headers["ETag"], as_json.headers["ETag"]
+    sent = [loaded.get(path, headers={"Accept": kind, "If-None-Match": tag}) for tag in (own, of_json)]
+    assert [(response.status_code, response.headers["ETag"]) for response in sent] == [(304, own), (200, own)]
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/csv, application/json", "text/csv;q=0.5, */*;q=0.5", "text/*"])
@@ -114,6 +125,9 @@ def test_an_empty_page_has_the_columns(service):
     assert response.data.count(b"\r\n") == 1
 
 
-def test_an_error_is_json(service):
-    response = service.get("/drivers?limit=0", headers=CSV)
-    assert (response.status_code, list(response.json["errors"])) == (400, ["limit"])
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/drivers", "text/csv"), ("/trip/trip_id/t", GEO_JSON), ("/trip/trip_id/t", GPX)]
+)
+def test_an_error_is_json(service, path, kind):
+    response = service.get(f"{path}?page=0", headers={"Accept": kind})
+    assert (response.status_code, list(response.json["errors"])) == (400, ["page"])

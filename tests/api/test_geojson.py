@@ -183,25 +183,6 @@ def test_a_client_gets_the_media_type_that_it_names_and_prefers(loaded, accept, 
     assert expected != "application/json" or response.data == loaded.get(TRIP).data
 
 
-@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
-def test_each_media_type_has_an_etag_of_its_own_which_changes_with_the_trip(service, load, accept):
-    load(make_trip(trip_id="t1"))
-    own, json_etag = (get_map(service, accept=name).headers["ETag"] for name in (accept, "application/json"))
-    not_modified = get_map(service, accept=accept, headers={"If-None-Match": own})
-    assert (not_modified.status_code, not_modified.data, not_modified.headers["ETag"]) == (304, b"", own)
-    assert service.get("/trip/trip_id/t1", headers={"If-None-Match": own}).status_code == 200
-    assert get_map(service, accept=accept, headers={"If-None-Match": json_etag}).status_code == 200
-    load(make_trip(trip_id="t1", distance_miles=11.0))
-    assert get_map(service, accept=accept, headers={"If-None-Match": own}).status_code == 200
-
-
-@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
-@pytest.mark.parametrize(("path", "status"), [("/trip/trip_id/t1?page=0", 400), ("/trip/driver_id/t1", 404)])
-def test_errors_are_json(service, path, status, accept):
-    response = get_map(service, path, accept)
-    assert (response.status_code, response.content_type) == (status, "application/json")
-
-
 def test_the_example_of_the_document_is_the_response_of_the_service(loaded):
     response = get_map(loaded, TRIP)
     assert response.text == json.dumps(DESCRIBED["example"], separators=(",", ":"))

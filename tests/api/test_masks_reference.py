@@ -14,13 +14,13 @@ from app.config import API
 from schemas.fields import RawObject
 from schemas.page import TripSummaryPage
 from schemas.trip import EventData
-from tests.factories import make_driver, make_event, make_event_summary, make_speeding, make_trip
+from tests.factories import make_driver, make_trip
 from tests.operations import OF_DATA, find_endpoints, make_target
 from tests.store_contents import load
+from tests.whole_trip import make_whole_trip
 
 # `make test` checks the first masks of those that `make test-large` checks.
 EXAMPLES = [20, pytest.param(150, marks=pytest.mark.large)]
-START = 1_773_129_600_000  # 2026-03-10T08:00
 KINDS = {"Mask parse error": "ParseError", "Mask error": "MaskError"}
 MASK_ERROR = (400, "Mask error: Mask is inconsistent with model", "MaskError")
 
@@ -154,39 +154,25 @@ DRIVERS = [
 ]
 
 
-def event(kind, name, **data):
-    return make_event(START, event_type=kind, event_name=name, event_data=data)
-
-
 def make_trips():
     """Return the trips of two drivers in a week: with every type of event, and with neither events nor a trail."""
-    kinds = [event(1, "RAPID_ACCELERATION"), event(2, "HARD_BRAKE"), event(7, "PHONE_USE")]
-    of_all_kinds = [*kinds, make_speeding(START), make_speeding(START)]
-    events = make_event_summary(phone_use_count=2, hard_brake_count=3, phone_use_time_seconds=100.5)
     return [
-        make_trip("2026-03-10T08:00", trip_id="full", tracking_id="k", events=of_all_kinds, event_summary=events),
-        make_trip("2026-03-10T09:00", trip_id="bare", tracking_id="k", events=[], trail_path=[], insurance_period=3),
+        make_whole_trip(trip_id="full", tracking_id="k"),
+        make_trip("2026-03-10T09:00", trip_id="bare", tracking_id="k", trail_path=[]),
         *(make_trip(f"2026-03-1{day}T10:00", trip_id=f"more{day}", tracking_id="k") for day in range(5)),
         make_trip("2026-03-10T08:00", "d2", trip_id="other", distance_miles=0, duration_seconds=0),
     ]
 
 
 REQUIRED = {"driver_id": "d1", "filter_value": "full"}
-SEVERAL = {"driver_id": ["d2", "idle", "d1"]}
-# Parameters of more requests: those whose responses have nulls, empty lists, or no summary.
+SEVERAL = {"driver_id": ["d2", "idle", "d1"], "start_date": "2026-03-10"}
+# Parameters of more requests: those whose responses have several trips, nulls, empty lists, or no summary.
 MORE = {
-    "/drivers": [{"page": 9}],
     "/driver/{driver_id}/trips": [{"driver_id": "idle"}],
-    "/trip/{filter_param}/{filter_value}": [
-        {"filter_value": "nothing"},
-        {"filter_param": "tracking_id", "filter_value": "k"},
-    ],
-    "/driver-aggregate/daily": [{**SEVERAL, "start_date": "2026-03-10"}],
-    "/driver-aggregate/weekly": [SEVERAL],
-    "/driver-aggregate/window": [{**SEVERAL, "start_date": "2026-03-10"}],
-    "/driver/{driver_id}/score": [{"interval": "day"}, {"driver_id": "idle"}],
-    "/ranking": [{"start_date": "2026-03-02"}],
-    "/trips": [{"order": "worst"}],
+    "/trip/{filter_param}/{filter_value}": [{"filter_param": "tracking_id", "filter_value": "k"}],
+    "/driver-aggregate/daily": [SEVERAL],
+    "/driver-aggregate/window": [SEVERAL],
+    "/driver/{driver_id}/score": [{"driver_id": "idle"}],
 }
 
 

@@ -125,12 +125,6 @@ def test_a_time_in_another_spelling_is_refused(service, time):
     assert list(service.errors(f"/report?report_time={time}")) == ["report_time"]
 
 
-def test_a_mask_prunes_the_links(service, ready):
-    assert list(service.get(PATH, headers={"X-Fields": "{expires_at,nope}"}).json) == ["expires_at"]
-    assert service.get(PATH, headers={"X-Fields": "{}"}).json == {}
-    assert service.get(PATH, headers={"X-Fields": "{expires_at"}).json["error"] == "ParseError"
-
-
 def test_a_link_needs_no_key_and_returns_the_file(service, ready):
     response = service.get(link_of(service), fleet=None)
     assert (response.status_code, response.content_type) == (200, "text/csv; charset=utf-8")
