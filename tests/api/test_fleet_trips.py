@@ -95,18 +95,11 @@ def test_the_score_is_that_of_a_day_with_this_trip_alone(service, load):
     assert element["fm_score"] == day["driving_summary"]["fm_score"] < 100
 
 
-@pytest.mark.parametrize(
-    ("mask", "form", "names"),
-    [
-        ("trips{trip{trip_id,events}}", "detail", {"trip": ["trip_id", "events"]}),
-        ("trips{trip{trip_id,events}}", "summary", {"trip": ["trip_id"]}),
-        ("trips{fm_score}", "detail", {"fm_score": None}),
-    ],
-)
-def test_a_mask_selects_fields_of_the_form(shared_service, trips, mask, form, names):
-    response = shared_service.get(f"/trips?start_date=2026-03-07&limit=1&form={form}", headers={"X-Fields": mask})
-    (element,) = response.json["trips"]
-    assert {name: list(value) if name == "trip" else None for name, value in element.items()} == names
+@pytest.mark.parametrize(("form", "names"), [("detail", ["trip_id", "events"]), ("summary", ["trip_id"])])
+def test_a_mask_selects_fields_of_the_form(shared_service, trips, form, names):
+    headers = {"X-Fields": "trips{trip{trip_id,events}}"}
+    (element,) = shared_service.get(f"/trips?start_date=2026-03-07&limit=1&form={form}", headers=headers).json["trips"]
+    assert {name: list(value) for name, value in element.items()} == {"trip": names}
 
 
 def test_a_page_in_detail_form_ends_before_8_mb(shared_service, trips, monkeypatch):

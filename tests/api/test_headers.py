@@ -159,13 +159,9 @@ def test_scripts_may_read_every_response_header(make_service):
     assert "WWW-Authenticate" not in exposed
 
 
-@pytest.mark.parametrize("path", ["/drivers", "/nothing?x=1", "/healthz"])
-def test_a_preflight_request_is_allowed(make_service, path):
-    headers = {
-        "Origin": ORIGIN,
-        "Access-Control-Request-Method": "GET",
-        "Access-Control-Request-Headers": "authorization",
-    }
+def test_a_preflight_request_is_allowed(make_service):
+    asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    headers = {"Origin": ORIGIN, **asked}
     response = make_service(cors_origins=(ORIGIN,)).get("/drivers", method="OPTIONS", fleet=None, headers=headers)
     assert response.status_code == 204
     assert response.headers["Access-Control-Allow-Methods"] == "GET, HEAD"

@@ -18,7 +18,7 @@ from schemas.report_window import ReportWindow
 from schemas.trip import EventData
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_trip
 from tests.operations import (
     CHANGES,
     DOCUMENT,
@@ -52,13 +52,6 @@ def responses():
         for status, response in operation["responses"].items():
             if status != "304":
                 yield path, status, resolved(response)
-
-
-def described():
-    """Yield every part that has a schema of its own: properties, parameters, headers."""
-    yield from (part for schema in OBJECTS.values() for part in schema["properties"].values())
-    yield from (resolved(part) for operation in OPERATIONS.values() for part in operation["parameters"])
-    yield from DOCUMENT["components"]["headers"].values()
 
 
 def test_it_is_a_valid_openapi_3_1_document():
@@ -106,8 +99,10 @@ def test_every_kind_of_error_is_in_it_with_an_example():
 
 
 def test_every_part_says_what_it_means():
-    assert [part for part in described() if not part.get("description")] == []
-    assert [name for name, schema in SCHEMAS.items() if not schema["description"]] == []
+    parts = [*SCHEMAS.values(), *DOCUMENT["components"]["headers"].values()]
+    parts += [part for schema in OBJECTS.values() for part in schema["properties"].values()]
+    parts += [resolved(part) for operation in OPERATIONS.values() for part in operation["parameters"]]
+    assert [part for part in parts if not part.get("description")] == []
 
 
 def test_every_response_field_is_required_except_speeds_reasons_summaries_and_those_of_a_form():
@@ -151,22 +146,6 @@ def test_every_union_says_which_of_its_schemas_an_object_has():
 
 def test_a_pattern_has_no_escape_that_a_generator_writes_as_a_control_character():
     assert [path for path, pattern in find_all("pattern", DOCUMENT) if r"\u" in pattern] == []
-
-
-def test_examples_are_valid_against_their_schemas():
-    for part in described():
-        values = [part["example"]] if "example" in part else part.get("schema", part).get("examples", ())
-        for value in values:
-            assert_valid(part.get("schema", part), value)
-    for _, _, response in responses():
-        for content in response["content"].values():
-            values = (
-                [content["example"]]
-                if "example" in content
-                else [e["value"] for e in content.get("examples", {}).values()]
-            )
-            for value in values:
-                assert_valid(content["schema"], value)
 
 
 @pytest.fixture(scope="module")
@@ -214,27 +193,6 @@ def test_the_response_to_the_example_of_a_report_is_valid_against_its_schema(exa
     response = example_fleet.get(target, headers=headers)
     assert response.status_code == 200
     assert_valid(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], response.json)
-
-
-@pytest.fixture(scope="module")
-def sparse_fleet(shared_service):
-    """The service to a fleet whose drivers and trips have nulls and empty lists."""
-    load_documents(
-        shared_service.db,
-        make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
-        make_trip(f"{MONDAY}T10:00", "demo-01", insurance_period=3),
-        drivers=[make_driver("demo-01"), make_driver("demo-02")],
-    )
-    return shared_service
-
-
-@pytest.mark.parametrize("path", OF_RECORDS)
-def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(sparse_fleet, path):
-    are_several = parameters_of(path).get("driver_id", {}).get("in") == "query"
-    drivers = {"driver_id": ["demo-01", "demo-02"]} if are_several else {}
-    response = sparse_fleet.get(make_target(path, drivers))
-    assert response.status_code == 200
-    assert_valid(OPERATIONS[path]["responses"]["200"]["content"][JSON]["schema"], response.json)
 
 
 def test_a_deletion_in_the_change_feed_is_valid_against_its_schema(service, store, load):
