@@ -97,18 +97,18 @@ def change_groups(store: Store, session: ClientSession, fleet: str, groups: Grou
     drove = store.driver_periods.distinct(
         "driver_id", {"fleet": fleet, "period": MONTH, "driver_id": {"$in": list(groups)}}, session=session
     )
-    drivers = defaultdict[tuple[frozenset[str], frozenset[str]], list[str]](list)
+    # The drivers by the group, and by whether they join or leave it.
+    moves = defaultdict[tuple[str, bool], list[str]](list)
     for driver_id in drove:
-        before, after = map(frozenset, groups[driver_id])
-        drivers[after - before, before - after].append(driver_id)
+        before, after = map(set, groups[driver_id])
+        for group in before ^ after:
+            moves[group, group in after].append(driver_id)
     changes: Sums = defaultdict(Counter)
-    for (joined, left), driver_ids in drivers.items():
+    for (group, joins), driver_ids in moves.items():
         match = {"period": {"$in": PERIODS}, "driver_id": {"$in": driver_ids}}
-        for key, numbers in _add_up(store, session, fleet, match).items():
-            for group in joined:
-                changes[key._replace(segment=make_segment(group))].update(numbers)
-            for group in left:
-                changes[key._replace(segment=make_segment(group))].subtract(numbers)
+        change = Counter[Any].update if joins else Counter[Any].subtract
+        for key, numbers in _add_up(store, session, fleet, match, make_segment(group)).items():
+            change(changes[key], numbers)
     return _apply(store, session, fleet, changes)
 
 
