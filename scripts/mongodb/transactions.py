@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from pymongo import DESCENDING, DeleteOne, InsertOne, ReplaceOne
@@ -90,13 +90,12 @@ def write_by_id(
     session: ClientSession,
     documents: Mapping[str, Document | None],
     match: Document | None = None,
-    *,
-    bypass_document_validation: bool = False,
+    **options: Any,
 ) -> None:
     """Insert or replace documents by their `_id`, or delete those that are None.
 
     `match` finds those that are stored, by default by their `_id`. MongoDB leaves a document as it is if its
-    replacement does not differ. `bypass_document_validation` says that MongoDB does not check the documents.
+    replacement does not differ. `options` are those of `bulk_write`.
     """
     if not documents:
         return
@@ -109,23 +108,16 @@ def write_by_id(
         else:
             # An insert takes MongoDB less time than an upsert.
             operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
-    write_all(collection, session, operations, bypass_document_validation=bypass_document_validation)
+    write_all(collection, session, operations, **options)
 
 
 def write_all(
-    collection: DocumentCollection,
-    session: ClientSession,
-    operations: list[Operation],
-    *,
-    bypass_document_validation: bool = False,
+    collection: DocumentCollection, session: ClientSession, operations: list[Operation], **options: Any
 ) -> None:
     """Write in a transaction. Raises BulkWriteError for the first operation that fails."""
     # In order: a write that fails ends the transaction. Otherwise PyMongo would send the next command, whose error says
     # only that the transaction was aborted, and would repeat the transaction for two minutes. Sorted by their type, as
     # many operations as possible are one command.
     if operations:
-        collection.bulk_write(
-            sorted(operations, key=lambda operation: type(operation).__name__),
-            bypass_document_validation=bypass_document_validation,
-            session=session,
-        )
+        operations.sort(key=lambda operation: type(operation).__name__)
+        collection.bulk_write(operations, session=session, **options)
