@@ -67,38 +67,24 @@ class MongodFailed(click.ClickException):
 
 
 def get_mongod_path() -> str:
-    """Return the path of the first `mongod` that runs: MONGOD, then the PATH, then the installed Python package.
+    """Return the path of a `mongod`: MONGOD, or else that on the PATH, or that of the installed Python package.
 
-    Raises NoMongod.
+    Raises NoMongod unless it runs.
     """
-    problems = []
-    for name, path in _candidates():
-        try:
-            subprocess.run([path, "--version"], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
-        except (OSError, subprocess.SubprocessError) as error:
-            lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-            problems.append(f"{name} does not run ({lines[-1] if lines else error})")
-        else:
-            return path
-    reasons = "; ".join(problems) or "there is none on the PATH or in the Python environment"
-    raise NoMongod(
-        f"No usable mongod: {reasons}. Install MongoDB, and set MONGOD to its path if necessary. On Linux, the extra "
-        "embedded has a mongod, pip install '/path/to/clone[embedded]', which needs libcurl4 and OpenSSL 3. Or set "
-        "MONGODB_URI to a server."
-    )
-
-
-def _candidates() -> Iterator[tuple[str, str]]:
-    if path := os.environ.get("MONGOD"):
-        yield f"MONGOD={path}", path
-        return
-    if on_path := shutil.which("mongod"):
-        yield on_path, on_path
     package = importlib.util.find_spec("fiftyone")
-    for folder in (package.submodule_search_locations or []) if package else []:
-        packaged = Path(folder, "db", "bin", "mongod")
-        if packaged.exists():
-            yield "the mongod of the Python package", str(packaged)
+    packaged = [f"{folder}/db/bin" for folder in (package and package.submodule_search_locations) or ()]
+    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), *packaged])
+    path = os.environ.get("MONGOD") or shutil.which("mongod", path=folders) or "mongod"
+    try:
+        subprocess.run([path, "--version"], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = (getattr(error, "stderr", None) or str(error)).strip().rpartition("\n")[2]
+        raise NoMongod(
+            f"No usable mongod: {path} does not run ({reason}). Install MongoDB, and set MONGOD to its path if "
+            "necessary. On Linux, the extra embedded has a mongod, pip install '/path/to/clone[embedded]', which needs "
+            "libcurl4 and OpenSSL 3. Or set MONGODB_URI to a server."
+        ) from None
+    return path
 
 
 @contextlib.contextmanager

@@ -241,7 +241,7 @@ def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warn
         key = process.output[1].split()[-1]
         assert process.get("/drivers", key)[1]["count"] >= 19
         assert process.get("/healthz") == (200, {"status": "ok"})
-    assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", process.errors)
+    assert re.match(r"Warning: No usable mongod: /bin/false .*MONGODB_URI.* in memory", process.errors)
 
 
 def test_gunicorn_serves_wsgi_by_itself(tmp_path, mongod_uri, redis_server):
@@ -344,7 +344,7 @@ def test_a_data_dir_that_no_socket_can_be_in_is_an_error_in_one_line(serve_error
 
 def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):
     line = serve_error(MONGOD="/bin/false")
-    assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
+    assert all(word in line for word in ("/bin/false does not run", "Install MongoDB", "MONGODB_URI"))
 
 
 def test_without_the_extra_embedded_the_demonstration_names_it(run_main, monkeypatch, tmp_path):
