@@ -20,9 +20,9 @@ from scripts.command_line.batches import batches_by_size
 from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
+from scripts.ingest.doubts import Doubts
 from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
-from scripts.materialize.doubts import Doubts
 from scripts.materialize.periods import Day, days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet

@@ -25,8 +25,8 @@ from scripts.command_line.options import FLEET, REJECTS, option_once
 from scripts.command_line.output import echo, make_bar
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import loader
+from scripts.ingest.doubts import Doubts
 from scripts.ingest.records import DRIVERS, MAX_RECORD_BYTES, TOO_LONG, TRIPS, Record, RecordType, Rejected, Rejects
-from scripts.materialize.doubts import Doubts
 
 STDIN = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 
 from app.store import Store
 from scripts.command_line.output import echo
+from scripts.ingest.doubts import Doubts
 from scripts.ingest.records import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
-from scripts.materialize.doubts import Doubts
 from scripts.mongodb.connection import has_data, open_store
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes

@@ -18,11 +18,11 @@ from schemas.trip import TripSummary
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, make_bar
 from scripts.ingest import loader, upstream
+from scripts.ingest.doubts import Doubts
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.records import DRIVERS, MAX_RECORD_BYTES, TOO_LONG, TRIPS, Record, RecordType, Rejected, Rejects
 from scripts.ingest.upstream import DetailsRequest, ListRequest
-from scripts.materialize.doubts import Doubts
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers
 
 # The most drivers, whose identifiers are in memory.

@@ -16,7 +16,7 @@ from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
 from scripts.command_line.private_files import open_private
 from scripts.command_line.reasons import describe_errors
-from scripts.materialize.doubts import Doubts
+from scripts.ingest.doubts import Doubts
 from scripts.materialize.periods import days_of
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 
