@@ -20,7 +20,6 @@ from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import ReportLinkSigner
 from app.services import EXTENSION, Services
 from app.store import Store
-from app.store.changes import CursorCheck
 from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
 
 
@@ -60,7 +59,6 @@ def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -
         store=store,
         store_breaker=breaker,
         get_api_key=auth.ApiKeyCache(store, breaker.guard).get,
-        cursor_check=CursorCheck(store),
         report_link_signer=ReportLinkSigner(config),
         limiter=limiter,
         count_auth_failure=rate_limit.make_auth_failure_counter(limiter, config),

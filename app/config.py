@@ -226,9 +226,7 @@ class Config:
     )
     processing_delay_hours: float = _setting("4", "hours after its end at which a trip becomes visible", _parse_hours)
     public_base_url: str = _setting(
-        "",
-        "URL of the service, such as https://api.example.com; if empty, the host of the request",
-        _parse_base_url,
+        "", "URL of the service, such as https://api.example.com; if empty, the host of the request", _parse_base_url
     )
     secret_key: str = _setting("", "signs report links; if empty, a new one at each start")
     secret_key_fallbacks: tuple[str, ...] = _setting(

@@ -185,10 +185,7 @@ class StoreUnavailable(BaseExtApiException):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
     def __init__(self, message: str = "The database does not respond. Try again in a few seconds.") -> None:
-        super().__init__(
-            message,
-            headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)},
-        )
+        super().__init__(message, headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)})
 
 
 def make_validation_error(errors: Mapping[str, list[str]]) -> ValidationError:

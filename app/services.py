@@ -15,7 +15,6 @@ from app.config import Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import ApiKey
-from app.store.changes import CursorCheck
 from app.store.scope import Scope
 from schemas.periods import UTC, get_today
 
@@ -43,7 +42,6 @@ class Services:
     store: Store
     store_breaker: CircuitBreaker
     get_api_key: Callable[[str], ApiKey | None]
-    cursor_check: CursorCheck
     report_link_signer: ReportLinkSigner
     limiter: Limiter
     count_auth_failure: Callable[[], None]

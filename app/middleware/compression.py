@@ -18,13 +18,7 @@ else:
     from backports import zstd
 
 # Prefixes of the media types to compress.
-COMPRESSIBLE = (
-    "application/json",
-    "application/geo+json",
-    "application/gpx+xml",
-    "application/problem+json",
-    "text/",
-)
+COMPRESSIBLE = ("application/json", "application/geo+json", "application/gpx+xml", "application/problem+json", "text/")
 # zlib's `wbits` for the gzip format.
 GZIP_WBITS = 31
 # By the names in `responses.ENCODINGS`. Higher levels take several times as long and save at most a tenth of

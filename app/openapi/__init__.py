@@ -98,8 +98,7 @@ def _add_components(spec: APISpec, converter: SchemaConverter, base_url: str) ->
         response = describe_error_response(status, ERROR_TYPES[status], base_url)
         spec.components.response(get_response_name(status), response)
     spec.components.response(
-        get_response_name(HTTPStatus.NOT_MODIFIED),
-        describe_not_modified(*EVERY_RESPONSE, "ETag", *RATE_LIMIT),
+        get_response_name(HTTPStatus.NOT_MODIFIED), describe_not_modified(*EVERY_RESPONSE, "ETag", *RATE_LIMIT)
     )
 
 

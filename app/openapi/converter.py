@@ -37,10 +37,7 @@ class SchemaConverter(OpenAPIConverter):
         if isinstance(field, OneOfNested):
             schemas = {value: self.resolve_nested_schema(schema) for value, schema in field.schemas.items()}
             mapping = {value: schema["$ref"] for value, schema in schemas.items()}
-            union = {
-                "oneOf": list(schemas.values()),
-                "discriminator": {"propertyName": field.tag, "mapping": mapping},
-            }
+            union = {"oneOf": list(schemas.values()), "discriminator": {"propertyName": field.tag, "mapping": mapping}}
             return {"anyOf": [union, {"type": "null"}]} if field.allow_none else union
         # A generator for JavaScript makes a BigInt of an integer with this format.
         is_large = isinstance(field, Int64) and max(-field.low, field.high) > MAX_SAFE_INT

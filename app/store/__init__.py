@@ -5,7 +5,6 @@ Nothing here handles HTTP, and nothing here writes: `scripts.materialize` writes
 """
 
 import dataclasses
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self
 
 from pymongo.client_session import ClientSession
@@ -96,8 +95,12 @@ class Store:
         """Return the store of a database."""
         return cls(db, *(db[name] for name in COLLECTIONS))
 
-    def snapshot(self) -> AbstractContextManager[ClientSession]:
-        """Return a session in which all reads see the same committed state."""
+    def snapshot(self) -> ClientSession:
+        """Return a session in which all reads see the same committed state.
+
+        The functions of this package make their reads in `with store.snapshot().bind()`: PyMongo passes a session that
+        is bound to every operation.
+        """
         return self.db.client.start_session(snapshot=True)
 
 

@@ -42,7 +42,8 @@ What may happen, and why the copy stays right:
   that was visible when it was replaced, by the writer's clock, with a margin of CLOCK_MARGIN_MS.
 - Clocks differ: only hosts of the service decide what is visible, and e never goes back.
 - A failover, or a member that lags: snapshots show only what a majority has, so no change is undone. If a member has
-  fewer changes than the cursor, or than its caught-up change, and the primary has them, the response is a 503.
+  fewer changes than the cursor, or than its caught-up change, the response is a 503. If it does not even have the
+  beginning of the feed, the cursor is invalid there, and the client begins again.
 - A client comes back when tombstones are gone: the cursor has the time of the caught-up change, and is invalid
   CURSOR_DAYS after it.
 - `restore`, or an empty database: the feed begins from scratch with another random `feed_key`.
@@ -55,16 +56,12 @@ A trip may come twice. An entry has one description of all earlier versions, so 
 that the copy does not have.
 """
 
-import math
-import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 from orjson import Fragment
-from pymongo import ASCENDING, ReadPreference
-from pymongo.client_session import ClientSession
-from pymongo.read_concern import ReadConcern
+from pymongo import ASCENDING
 
 from app.store import Document, Store, StoreLags
 from app.store.visibility import get_delay_ms, get_max_visible_end_ms
@@ -83,48 +80,12 @@ CLOCK_MARGIN_MS = 90_000
 # Before the first transaction of the fleet. No change has this number, so a page reads none.
 NO_FEED: Document = {"feed_key": "", "writes": -1}
 FLEET_STATE_FIELDS = {"_id": 0, "feed_key": 1, "writes": 1}
-# How long a member counts as the primary after a linearizable read. It takes longer to elect another one without its
-# notice: electionTimeoutMillis is 10 seconds by default.
-CONFIRMED_SECONDS = 2
 # `next_end_time` if that is not known, and if there is no trip that is not visible yet.
 UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
-class CursorCheck:
-    """Tells an invalid cursor from one that is ahead of a member that lags. All threads of a process share it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        # For each fleet, when a linearizable read last confirmed its primary (time.monotonic()).
-        self._confirmed_at: dict[str, float] = {}
-
-    def refuse(self, fleet: str, cursor: FeedCursor) -> NoReturn:
-        """Raise StoreLags if the primary knows the cursor, otherwise ValidationError: the feed began from scratch.
-
-        A linearizable read waits until a new primary has all that its predecessor acknowledged. It also writes to the
-        oplog and waits for a majority, and a client can cause it with a cursor that it made up. So it is not repeated
-        within CONFIRMED_SECONDS: while the primary is the same, read concern `majority` suffices.
-        """
-        now = time.monotonic()
-        is_confirmed = now - self._confirmed_at.get(fleet, -math.inf) < CONFIRMED_SECONDS
-        read_concern = ReadConcern("majority" if is_confirmed else "linearizable")
-        fleets = self._store.fleets.with_options(read_concern=read_concern, read_preference=ReadPreference.PRIMARY)
-        state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
-        if not is_confirmed:
-            self._confirmed_at[fleet] = now
-        if _has_reached({**NO_FEED, **(state or {})}, fleet, cursor):
-            raise StoreLags
-        raise ValidationError({"cursor": [INVALID]})
-
-
 def find_changes(
-    store: Store,
-    cursor_check: CursorCheck,
-    fleet: str,
-    *,
-    cursor: FeedCursor | None,
-    limit: int,
-    processing_delay_hours: float,
+    store: Store, fleet: str, *, cursor: FeedCursor | None, limit: int, processing_delay_hours: float
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
@@ -133,13 +94,15 @@ def find_changes(
     began from scratch since.
     """
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), get_delay_ms(processing_delay_hours)
-    with store.snapshot() as session:
-        feed = _Feed(store, session, fleet)
+    with store.snapshot().bind():
+        feed = _Feed(store, fleet)
         state = feed.get_fleet_state()
         # A cursor from before the feed began is not signed. Its client has an empty copy.
         start = cursor if cursor and cursor.signature else _make_first_cursor(state, max_end_ms)
-        if start is cursor and not _has_reached(state, fleet, start):
-            cursor_check.refuse(fleet, start)
+        if start is cursor and not is_signed(state["feed_key"], fleet, start):
+            raise ValidationError({"cursor": [INVALID]})
+        if max(start.caught_up_change, start.change - 1) > state["writes"]:
+            raise StoreLags
         if start.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
             raise ValidationError({"cursor": [EXPIRED]})
         changes, next_cursor = list[Document](), start
@@ -178,28 +141,20 @@ def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
     return cursor._replace(trip_end_time=end[0], end_trip_id=end[1], caught_up_at=now_ms())
 
 
-def _has_reached(state: Document, fleet: str, cursor: FeedCursor) -> bool:
-    """Return whether the feed is the one of the cursor, and has all changes up to both of the cursor's numbers."""
-    if not is_signed(state["feed_key"], fleet, cursor):
-        return False
-    return bool(max(cursor.caught_up_change, cursor.change - 1) <= state["writes"])
-
-
 class _Feed(NamedTuple):
-    """The change feed of a fleet, as a session sees it."""
+    """The change feed of a fleet, as the bound session sees it."""
 
     store: Store
-    session: ClientSession
     fleet: str
 
     def get_fleet_state(self) -> Document:
         """Return two fields of the fleet state: `feed_key`, and `writes`, the number of the feed's last change."""
-        state = self.store.fleets.find_one({"_id": self.fleet}, FLEET_STATE_FIELDS, session=self.session)
+        state = self.store.fleets.find_one({"_id": self.fleet}, FLEET_STATE_FIELDS)
         return {**NO_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
         """Return the first entries, in this order, that match one of the alternatives in `after`."""
-        options: dict[str, Any] = {"sort": order, "limit": limit, "batch_size": limit, "session": self.session}
+        options: dict[str, Any] = {"sort": order, "limit": limit, "batch_size": limit}
         return list(self.store.trip_changes.find({"fleet": self.fleet, **after}, {"_id": 0}, **options))
 
     def read_changed(
@@ -239,7 +194,7 @@ class _Feed(NamedTuple):
     def get_next_end(self, end_ms: int) -> int:
         """Return the first end of a trip at `end_ms` or later, or NO_END."""
         match, projection = {"fleet": self.fleet, "trip_end_time": {"$gte": end_ms}}, {"_id": 0, "trip_end_time": 1}
-        entries = self.store.trip_changes.find(match, projection, sort=BY_END, limit=1, session=self.session)
+        entries = self.store.trip_changes.find(match, projection, sort=BY_END, limit=1)
         return next((int(entry["trip_end_time"]) for entry in entries), NO_END)
 
 

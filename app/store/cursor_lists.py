@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 from pymongo import ASCENDING, DESCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Result, Store
 from app.store.driver_periods import check_known, find_profiles
@@ -61,10 +60,10 @@ class Cursors(NamedTuple):
     query: tuple[Any, ...]
 
     @classmethod
-    def of(cls, store: Store, session: ClientSession, scope: Scope, *query: Any) -> "Cursors":
+    def of(cls, store: Store, scope: Scope, *query: Any) -> "Cursors":
         """Return the cursors of a list. `query` is which list it is and what it depends on, as JSON can have it."""
         fields = {"feed_key": 1, "implausible_trips": 1}
-        state = store.fleets.find_one({"_id": scope.fleet}, fields, session=session) or {}
+        state = store.fleets.find_one({"_id": scope.fleet}, fields) or {}
         return cls(scope, state.get("feed_key", ""), state.get("implausible_trips", COUNTED), query)
 
     def read(self, cursor: tuple[Any, ...] | None) -> Bounds | None:
@@ -106,7 +105,6 @@ class KeyIndex(NamedTuple):
 
 def find_page(
     index: KeyIndex,
-    session: ClientSession,
     bounds: Bounds,
     visible: Document,
     filters: Document,
@@ -120,7 +118,7 @@ def find_page(
     documents should be `visible`. With `filters`, which few may meet, the page also ends after some entries (STEPS).
     """
     order = [(index.key, DESCENDING if bounds.is_reversed else ASCENDING)]
-    options: Any = {"sort": order, "session": session}
+    options: Any = {"sort": order}
     found, size = list[Document](), 0
     for entries in STEPS if filters else (0,):
         end = _find_end(index, bounds, entries, options) if entries else None
@@ -146,16 +144,14 @@ def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[st
     return next((document[index.key] for document in found), None)
 
 
-def match_known_drivers(
-    store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str], group: str | None
-) -> Document:
+def match_known_drivers(store: Store, scope: Scope, driver_ids: Sequence[str], group: str | None) -> Document:
     """Return the condition that something is of these drivers or of a group, or without any, of the scope.
 
     Raises UnknownDrivers and UnknownGroup.
     """
     if group is not None:
-        return {"driver_id": {"$in": find_drivers_of_group(store, session, scope, group)}}
+        return {"driver_id": {"$in": find_drivers_of_group(store, scope, group)}}
     if driver_ids:
-        check_known(driver_ids, find_profiles(store, session, scope.match_drivers(driver_ids)))
+        check_known(driver_ids, find_profiles(store, scope.match_drivers(driver_ids)))
         return {"driver_id": {"$in": list(driver_ids)}}
     return {"driver_id": scope.driver_id} if scope.driver_id is not None else {}

@@ -29,13 +29,13 @@ HAS_SUMMARY: Document = {"contribution.driver_count": {"$ne": 0}}
 
 
 def find_profiles(
-    store: Store, session: ClientSession, drivers: Document, *fields: str, limit: int = 0
+    store: Store, drivers: Document, *fields: str, limit: int = 0, session: ClientSession | None = None
 ) -> dict[str, Document]:
     """Return the profiles of drivers by driver_id, in this order: driver_id, version and these fields.
 
     `drivers` is the filter for the drivers: the fleet, and perhaps a driver_id. Every driver has a profile, also one
-    who is only known from trips. `limit` is the largest number of profiles, 0 for all. Index: (fleet, period,
-    driver_id, start_date).
+    who is only known from trips. `limit` is the largest number of profiles, 0 for all. Without a `session`, the
+    bound one reads them. Index: (fleet, period, driver_id, start_date).
     """
     match = {**drivers, "period": PROFILE}
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
@@ -70,18 +70,17 @@ class Calendar(NamedTuple):
 
 
 class DriverPeriods(NamedTuple):
-    """The documents of a driver in `driver_periods`, as a session sees them.
+    """The documents of a driver in `driver_periods`, as the bound session sees them.
 
     `driver` is the filter for the driver that the scope made. Index: (fleet, period, driver_id, start_date).
     """
 
     store: Store
-    session: ClientSession
     driver: Document
 
     def find(self, match: Document, projection: Document) -> list[Document]:
         """Return the matching documents in order of period, then date."""
-        options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS, "session": self.session}
+        options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS}
         return list(self.store.driver_periods.find({**self.driver, **match}, projection, **options))
 
     def get_calendar(self, start_date: str, end_date: str) -> Calendar:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import find_profiles
@@ -42,18 +41,18 @@ def find_drivers(
     """
     page_request, words = PageRequest(page, limit), split_words(search)
     array = "drivers" if "drivers" in fields else ""
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         if group is not None:
-            listed = _list_group(store, session, scope, group, page_request, array, words)
+            listed = _list_group(store, scope, group, page_request, array, words)
         elif words:
-            listed = _search_list(store, session, scope, page_request, array, words)
+            listed = _search_list(store, scope, page_request, array, words)
         else:
-            listed = read_list(store, session, scope, page_request, array)
+            listed = read_list(store, scope, page_request, array)
     records = render_list(fields.get("drivers"), listed.values)
     return page_request.build_result(listed.driver_count, listed.versions, {"drivers": records}, fields)
 
 
-def read_list(store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, array: str) -> ListPage:
+def read_list(store: Store, scope: Scope, page_request: PageRequest, array: str) -> ListPage:
     """Return a page of all drivers, with the value of each in an `array` of a block, such as `driver_ids`.
 
     One query reads the head of the list and the blocks of the page, or without an `array` the head alone.
@@ -63,7 +62,7 @@ def read_list(store: Store, session: ClientSession, scope: Scope, page_request: 
         before = max(page_request.skip - BLOCK_SIZE, HEAD_OFFSET)
         offsets.append({"offset": {"$gt": before, "$lt": page_request.skip + page_request.limit}})
     arrays = [array] if array else []
-    head, *blocks = _find_blocks(store, session, scope, {"$or": offsets}, *arrays) or [NO_DRIVERS]
+    head, *blocks = _find_blocks(store, scope, {"$or": offsets}, *arrays) or [NO_DRIVERS]
     values = [value for block in blocks for value in block.get(array, ())]
     first = page_request.skip - blocks[0]["offset"] if blocks else 0
     # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
@@ -72,43 +71,30 @@ def read_list(store: Store, session: ClientSession, scope: Scope, page_request: 
 
 
 def _list_group(
-    store: Store,
-    session: ClientSession,
-    scope: Scope,
-    group: str,
-    page_request: PageRequest,
-    array: str,
-    words: Sequence[str],
+    store: Store, scope: Scope, group: str, page_request: PageRequest, array: str, words: Sequence[str]
 ) -> ListPage:
     """Return a page of the drivers of a group, with values as `read_list` returns them.
 
     With `words`, it reads the profiles of all drivers of the group, else of those on the page alone.
     """
-    driver_ids = find_drivers_of_group(store, session, scope, group)
+    driver_ids = find_drivers_of_group(store, scope, group)
     if words:
-        found = find_profiles(store, session, scope.match_drivers(driver_ids), "search_text").items()
+        found = find_profiles(store, scope.match_drivers(driver_ids), "search_text").items()
         driver_ids = [name for name, profile in found if all(word in profile["search_text"] for word in words)]
     on_page = driver_ids[page_request.skip :][: page_request.limit] if array else []
-    profiles = find_profiles(store, session, scope.match_drivers(on_page), "json") if on_page else {}
+    profiles = find_profiles(store, scope.match_drivers(on_page), "json") if on_page else {}
     versions = [profile["version"] for profile in profiles.values()]
     return ListPage(len(driver_ids), versions, [profile["json"] for profile in profiles.values()])
 
 
-def _search_list(
-    store: Store,
-    session: ClientSession,
-    scope: Scope,
-    page_request: PageRequest,
-    array: str,
-    words: Sequence[str],
-) -> ListPage:
+def _search_list(store: Store, scope: Scope, page_request: PageRequest, array: str, words: Sequence[str]) -> ListPage:
     """Return a page of the drivers whose search text contains all words, with values as `read_list` returns them.
 
     It reads the search texts of all drivers, then the blocks of those on the page.
     """
     # For each match its block, and its place in the block.
     matches = list[tuple[Document, int]]()
-    for block in _find_blocks(store, session, scope, {"offset": {"$gt": HEAD_OFFSET}}, "search_texts"):
+    for block in _find_blocks(store, scope, {"offset": {"$gt": HEAD_OFFSET}}, "search_texts"):
         if block["offset"] == HEAD_OFFSET:
             continue
         texts: list[str] = block["search_texts"]
@@ -121,12 +107,12 @@ def _search_list(
     values = list[str]()
     if on_page:
         match = {"offset": {"$in": list({block["offset"] for block, _ in on_page})}}
-        blocks = {block["offset"]: block for block in _find_blocks(store, session, scope, match, array)}
+        blocks = {block["offset"]: block for block in _find_blocks(store, scope, match, array)}
         values = [blocks[block["offset"]][array][place] for block, place in on_page]
     return ListPage(len(matches), versions, values)
 
 
-def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Document, *arrays: str) -> list[Document]:
+def _find_blocks(store: Store, scope: Scope, match: Document, *arrays: str) -> list[Document]:
     """Return the matching blocks of the list in order, each with these arrays; also the head of the list if it matches.
 
     The list of one driver has a head and a single block, which is made of the driver's profile. For it, `match` is not
@@ -136,8 +122,8 @@ def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Docu
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, **match}
         projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | dict.fromkeys(arrays, 1)
-        return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET, session=session))
-    profiles = find_profiles(store, session, scope.match(), *map(IN_PROFILE.__getitem__, arrays))
+        return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET))
+    profiles = find_profiles(store, scope.match(), *map(IN_PROFILE.__getitem__, arrays))
     if not profiles:
         return []
     profile = profiles[scope.driver_id]

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 from orjson import Fragment
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
@@ -43,26 +42,24 @@ def find_events(
     Index: trip_events (_id). Raises UnknownDrivers, UnknownGroup, and ValidationError if the cursor is of other
     parameters.
     """
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         query = (start_date, end_date, sorted(driver_ids), group, order, filters)
-        cursors = Cursors.of(store, session, scope, "events", *query)
-        bounds = cursors.read(cursor) or _find_bounds(store, session, scope.fleet, start_date, end_date, order)
-        conditions = {**match_known_drivers(store, session, scope, driver_ids, group), **_make_filters(**filters)}
+        cursors = Cursors.of(store, scope, "events", *query)
+        bounds = cursors.read(cursor) or _find_bounds(store, scope.fleet, start_date, end_date, order)
+        conditions = {**match_known_drivers(store, scope, driver_ids, group), **_make_filters(**filters)}
         index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
         left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
         visible = {"trip_end_time": {"$lte": max_end_ms}, **left_out}
-        events, rest = find_page(index, session, bounds, visible, conditions, limit)
+        events, rest = find_page(index, bounds, visible, conditions, limit)
     prune = make_pruner(fields.get("events"))
     texts = [orjson.dumps(prune({name: event[name] for name in EVENT_FIELDS})).decode() for event in events]
     window = {"limit": limit, "start_date": start_date, "end_date": end_date}
     return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts, fields)
 
 
-def _find_bounds(
-    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None, order: str
-) -> Bounds:
+def _find_bounds(store: Store, fleet: str, start_date: str, end_date: str | None, order: str) -> Bounds:
     """Return the bounds of the events that start on these dates of the fleet."""
-    start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
+    start_ms, end_ms = find_window(store, fleet, start_date, end_date)
     return Bounds(make_event_id(fleet, start_ms), make_event_id(fleet, end_ms), order == NEWEST)
 
 

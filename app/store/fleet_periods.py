@@ -57,10 +57,10 @@ def _find_periods(
         projection["parts"] = {"$elemMatch": {INSURANCE_PERIOD: insurance_period}}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     match = {"fleet": fleet, "segment": make_segment(group), **match}
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         if group is not None:
-            find_drivers_of_group(store, session, Scope(fleet), group, limit=1)
-        periods = list(store.fleet_periods.find(match, projection, session=session, **options))
+            find_drivers_of_group(store, Scope(fleet), group, limit=1)
+        periods = list(store.fleet_periods.find(match, projection, **options))
     if insurance_period is not None:
         periods = [{**period, "json": _get_json(period, insurance_period)} for period in periods]
     # Where no trip is counted, there is no summary.

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pymongo.client_session import ClientSession
-
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
 from app.store.fleets import find_window, get_time_zone
@@ -51,13 +49,13 @@ def find_fleet_trips(
     window = (start_date, end_date, at, order)
     element = fields.get("trips") or {}
     trip_fields = _select_fields(element, form)
-    with store.snapshot() as session:
-        cursors = Cursors.of(store, session, scope, "trips", *window, sorted(driver_ids), group, form, filters)
-        index, bounds, beyond = _choose_index(store, session, scope.fleet, *window, cursors.read(cursor))
-        of_drivers = match_known_drivers(store, session, scope, driver_ids, group)
+    with store.snapshot().bind():
+        cursors = Cursors.of(store, scope, "trips", *window, sorted(driver_ids), group, form, filters)
+        index, bounds, beyond = _choose_index(store, scope.fleet, *window, cursors.read(cursor))
+        of_drivers = match_known_drivers(store, scope, driver_ids, group)
         conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **beyond}
         visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, _project(index.key, trip_fields)
-        found, rest = find_page(index, session, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
+        found, rest = find_page(index, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
     trips, versions = _render(found, element, trip_fields), [trip["version"] for trip in found]
     content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": trips}
     return cursors.make_result(rest, content, versions, fields)
@@ -84,7 +82,6 @@ def _make_filters(
 
 def _choose_index(
     store: Store,
-    session: ClientSession,
     fleet: str,
     start_date: str | None,
     end_date: str | None,
@@ -97,13 +94,13 @@ def _choose_index(
     The bounds are those of the `rest` of the list, unless it begins.
     """
     if start_date is not None:
-        start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
+        start_ms, end_ms = find_window(store, fleet, start_date, end_date)
     elif at is not None:
         start_ms, end_ms = at - MAX_IN_PROGRESS_MS + 1, at + 1
     if order != WORST:
         index = KeyIndex(store.trip_details, "start_key", "start", {"fleet": fleet})
         return index, rest or Bounds(make_start_key(start_ms), make_start_key(end_ms), order == NEWEST), {}
-    zone = get_time_zone(store, fleet, session)
+    zone = get_time_zone(store, fleet)
     last_date = end_date or (str(get_today(zone)) if at is None else date_of(at, zone))
     bounds = rest or Bounds(LEAST_KEY, GREATEST_KEY, is_reversed=False, last_date=last_date)
     dates = dates_between(date_of(start_ms, zone), bounds.last_date)

@@ -29,11 +29,9 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
     raise InvalidDocument(store.fleets, state, reason)
 
 
-def find_window(
-    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None
-) -> tuple[int, int]:
+def find_window(store: Store, fleet: str, start_date: str, end_date: str | None) -> tuple[int, int]:
     """Return when the dates of a fleet from one to another begin and end (epoch ms). Without a date they do not end."""
-    zone = get_time_zone(store, fleet, session)
+    zone = get_time_zone(store, fleet)
     end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1
     return midnight(start_date, zone), end_ms
 

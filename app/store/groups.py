@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from pymongo.client_session import ClientSession
-
 from app.store import Document, Result, Store, UnknownGroup
 from app.store.driver_periods import BY_DRIVER
 from app.store.pagination import PageRequest
@@ -17,7 +15,7 @@ INDEX = "groups"
 DRIVERS_A_BATCH = 10_000
 
 
-def find_drivers_of_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
+def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0) -> list[str]:
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
 
     `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,
@@ -25,7 +23,7 @@ def find_drivers_of_group(store: Store, session: ClientSession, scope: Scope, gr
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, "groups": group}
-        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": DRIVERS_A_BATCH, "session": session}
+        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": DRIVERS_A_BATCH}
         found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
         if driver_ids := [profile["driver_id"] for profile in found]:
             return driver_ids
@@ -34,8 +32,8 @@ def find_drivers_of_group(store: Store, session: ClientSession, scope: Scope, gr
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
     """Return a GroupPage: the groups in order of the name by code point."""
-    with store.snapshot() as session:
-        counts = count_drivers(store, session, fleet)
+    with store.snapshot().bind():
+        counts = count_drivers(store, fleet)
     page_request = PageRequest(page, limit)
     on_page = list(counts.items())[page_request.skip :][:limit]
     records = [{"group": group, "driver_count": count} for group, count in on_page]
@@ -44,7 +42,7 @@ def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fiel
     return page_request.build_result(len(counts), versions, {"groups": prune(records)}, fields)
 
 
-def count_drivers(store: Store, session: ClientSession, fleet: str) -> dict[str, int]:
+def count_drivers(store: Store, fleet: str) -> dict[str, int]:
     """Return the number of drivers of each group, in order of the name by code point.
 
     It reads the profiles of all drivers in groups. Index: driver_periods (fleet, groups, driver_id).
@@ -56,5 +54,5 @@ def count_drivers(store: Store, session: ClientSession, fleet: str) -> dict[str,
         {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
         {"$sort": {"_id": 1}},
     ]
-    found = store.driver_periods.aggregate(pipeline, session=session, hint=INDEX)
+    found = store.driver_periods.aggregate(pipeline, hint=INDEX)
     return {group["_id"]: group["driver_count"] for group in found}

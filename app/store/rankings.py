@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pymongo.client_session import ClientSession
-
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
 from app.store.groups import DRIVERS_A_BATCH, find_drivers_of_group
@@ -50,13 +48,13 @@ def find_ranking(
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
     rows, profiles = list[Document](), dict[str, Document]()
-    with store.snapshot() as session:
-        count, on_page = _rank(store, session, ranking, group, order, behaviour, page_request)
+    with store.snapshot().bind():
+        count, on_page = _rank(store, ranking, group, order, behaviour, page_request)
         if element is not None and page_request.skip < count:
-            rows = _find_rows(store, session, ranking, order, on_page, page_request, element)
+            rows = _find_rows(store, ranking, order, on_page, page_request, element)
             if "driver_info" in element:
                 driver_ids = [row["driver_id"] for row in rows]
-                profiles = find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
+                profiles = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
     versions = [document["version"] for document in (*rows, *profiles.values())]
     _, last_of = FIRST_AND_LAST_DATE[period]
     drivers = _render(element or {}, enumerate(rows, page_request.skip + 1), profiles)
@@ -65,30 +63,23 @@ def find_ranking(
 
 
 def _rank(
-    store: Store,
-    session: ClientSession,
-    ranking: Document,
-    group: str | None,
-    order: str,
-    behaviour: str | None,
-    page_request: PageRequest,
+    store: Store, ranking: Document, group: str | None, order: str, behaviour: str | None, page_request: PageRequest
 ) -> tuple[int, list[str] | None]:
     """Return the number of drivers in a ranking, and those on the page in order, or None if the index has the order."""
     if group is not None:
         # In the index of the order, MongoDB would look for each driver of the group after each entry.
-        members = {"driver_id": {"$in": find_drivers_of_group(store, session, Scope(ranking["fleet"]), group)}}
-        ranked = _sort(store, session, ranking | members, "period", order, behaviour)
+        members = {"driver_id": {"$in": find_drivers_of_group(store, Scope(ranking["fleet"]), group)}}
+        ranked = _sort(store, ranking | members, "period", order, behaviour)
         return len(ranked), ranked[page_request.skip :][: page_request.limit]
-    count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
+    count = store.driver_periods.count_documents(ranking, hint=INDEXES[order])
     if behaviour is None or page_request.skip >= count:
         return count, None
     page: list[Document] = [{"$skip": page_request.skip}, {"$limit": page_request.limit}]
-    return count, _sort(store, session, ranking, INDEXES[order], order, behaviour, *page)
+    return count, _sort(store, ranking, INDEXES[order], order, behaviour, *page)
 
 
 def _find_rows(
     store: Store,
-    session: ClientSession,
     ranking: Document,
     order: str,
     driver_ids: list[str] | None,
@@ -101,7 +92,7 @@ def _find_rows(
     """
     fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fragments), 1)
-    options: Any = {"batch_size": page_request.limit + 1, "session": session}
+    options: Any = {"batch_size": page_request.limit + 1}
     if driver_ids is None:
         options |= {"sort": ORDERS[order], "skip": page_request.skip, "limit": page_request.limit}
         return list(store.driver_periods.find(ranking, projection, **options).hint(INDEXES[order]))
@@ -110,15 +101,7 @@ def _find_rows(
     return [rows[driver_id] for driver_id in driver_ids]
 
 
-def _sort(
-    store: Store,
-    session: ClientSession,
-    ranking: Document,
-    index: str,
-    order: str,
-    behaviour: str | None,
-    *page: Document,
-) -> list[str]:
+def _sort(store: Store, ranking: Document, index: str, order: str, behaviour: str | None, *page: Document) -> list[str]:
     """Return the driver_ids in order of the points that a behaviour costs, if any, then of the ranking.
 
     `page` has the stages that leave those on the page.
@@ -128,7 +111,7 @@ def _sort(
     # Without the fragments, so that the sort keeps to its memory.
     light = {"$project": {"_id": 0, **dict.fromkeys(sort, 1)}}
     pipeline = [{"$match": ranking}, light, {"$sort": sort}, *page, {"$project": {"driver_id": 1}}]
-    options: Any = {"batchSize": DRIVERS_A_BATCH, "session": session, "hint": index}
+    options: Any = {"batchSize": DRIVERS_A_BATCH, "hint": index}
     return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
 
 

@@ -47,9 +47,9 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
     """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date, period)."""
     page_request, match = PageRequest(page, limit), {"fleet": fleet}
     options: dict[str, Any] = {"sort": NEWEST_FIRST, "skip": page_request.skip, "limit": limit}
-    with store.snapshot() as session:
-        count = store.reports.count_documents(match, session=session)
-        reports = list(store.reports.find(match, {"_id": 0}, session=session, **options))
+    with store.snapshot().bind():
+        count = store.reports.count_documents(match)
+        reports = list(store.reports.find(match, {"_id": 0}, **options))
     records = [
         {
             "report_date": report["report_date"],

@@ -45,8 +45,8 @@ def get_explanation(
     """
     window = Window(start_date, end_date)
     from_days = [name for name in FROM_DAYS if name in fields]
-    with store.snapshot() as session:
-        periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
+    with store.snapshot().bind():
+        periods = DriverPeriods(store, scope.match_drivers([driver_id]))
         documents = _find_months_and_profile(periods, window, fields)
         if not documents:
             raise UnknownDrivers([driver_id])
@@ -95,7 +95,7 @@ def _add_up_days(
             }
         },
     ]
-    (totals,) = periods.store.driver_periods.aggregate(pipeline, session=periods.session)
+    (totals,) = periods.store.driver_periods.aggregate(pipeline)
     return totals
 
 

@@ -45,8 +45,8 @@ def _find_documents(
     """Return the documents of drivers that match any of `kinds`, by period and driver_id."""
     match = {**scope.match_drivers(driver_ids), "$or": kinds, **HAS_SUMMARY}
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | fragments
-    with store.snapshot() as session:
-        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
+    with store.snapshot().bind():
+        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS))
     return {(document["period"], document["driver_id"]): document for document in documents}
 
 

@@ -45,11 +45,11 @@ def find_driver_trips(
     period, driver_id, start_date). Raises UnknownDrivers.
     """
     page_request, rows = PageRequest(page, limit), list[str]()
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         driver = scope.match_drivers([driver_id])
-        periods = DriverPeriods(store, session, driver)
+        periods = DriverPeriods(store, driver)
         calendar = periods.get_calendar(start_date, end_date)
-        if not calendar.dates and not find_profiles(store, session, driver):
+        if not calendar.dates and not find_profiles(store, driver):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
         counts_before = _count_trips_before(calendar, trip_ends, max_end_ms)
@@ -103,16 +103,17 @@ def find_trips(
     match, order, hint = _choose_index(scope, filter_param, filter_value)
     match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     trips = list[Document]()
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         if element is not None:
             projection = {"_id": 0, "version": 1} | dict.fromkeys(find_fragments(element), 1)
-            found = store.trip_details.find(match, projection, sort=order, session=session).hint(hint)
+            found = store.trip_details.find(match, projection, sort=order).hint(hint)
             trips = list(found.skip(page_request.skip).limit(limit))
         # A page that is not full is the last one, so the count follows from it.
         if 0 < len(trips) < limit or (page == 1 and element is not None and not trips):
             count = page_request.skip + len(trips)
         else:
-            count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
+            options: Any = {"hint": hint} if hint else {}
+            count = store.trip_details.count_documents(match, **options)
     records = list(map(make_trip_renderer(element), trips)) if element is not None else []
     return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
 

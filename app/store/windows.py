@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pymongo.client_session import ClientSession
-
 from app.store import Document, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
@@ -46,17 +44,17 @@ def find_window(
     """
     page_request, element = PageRequest(page, limit), fields.get("data") or {}
     days = dict[str, Document]()
-    with store.snapshot() as session:
+    with store.snapshot().bind():
         if driver_ids or group is not None:
-            chosen = driver_ids if group is None else find_drivers_of_group(store, session, scope, group)
+            chosen = driver_ids if group is None else find_drivers_of_group(store, scope, group)
             count, on_page = len(chosen), chosen[page_request.skip :][:limit]
         else:
             array = "driver_ids" if "data" in fields else ""
-            count, _, on_page = read_list(store, session, scope, page_request, array)
-        profiles = _find_profiles(store, session, scope, driver_ids or on_page, element)
+            count, _, on_page = read_list(store, scope, page_request, array)
+        profiles = _find_profiles(store, scope, driver_ids or on_page, element)
         if on_page and "driving_summary" in element:
             drivers = scope.match_drivers(on_page)
-            days = _find_days(store, session, drivers, start_date, end_date, insurance_period)
+            days = _find_days(store, drivers, start_date, end_date, insurance_period)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     versions = [profile["version"] for profile in profiles.values()]
     # MongoDB returns groups in any order.
@@ -66,14 +64,12 @@ def find_window(
     return page_request.build_result(count, versions, content, fields)
 
 
-def _find_profiles(
-    store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str], element: Fields
-) -> dict[str, Document]:
+def _find_profiles(store: Store, scope: Scope, driver_ids: Sequence[str], element: Fields) -> dict[str, Document]:
     """Return the profiles of drivers by driver_id. Raises UnknownDrivers."""
     if not driver_ids:
         return {}
     names = ["json"] if "driver_info" in element else []
-    profiles = find_profiles(store, session, scope.match_drivers(driver_ids), *names)
+    profiles = find_profiles(store, scope.match_drivers(driver_ids), *names)
     check_known(driver_ids, profiles)
     return profiles
 
@@ -95,12 +91,7 @@ def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str
 
 
 def _find_days(
-    store: Store,
-    session: ClientSession,
-    drivers: Document,
-    start_date: str,
-    end_date: str,
-    insurance_period: str | None,
+    store: Store, drivers: Document, start_date: str, end_date: str, insurance_period: str | None
 ) -> dict[str, Document]:
     """Return what the days of each driver who drove add up to, by driver_id, and the `versions` of these days.
 
@@ -110,7 +101,7 @@ def _find_days(
         pipeline = _make_pipeline(drivers, start_date, end_date)
     else:
         pipeline = _sum_insurance_period(drivers, start_date, end_date, insurance_period)
-    options: Any = {"batchSize": MAX_DOCUMENTS, "session": session, "hint": "period"}
+    options: Any = {"batchSize": MAX_DOCUMENTS, "hint": "period"}
     found = store.driver_periods.aggregate(pipeline, **options)
     return {days["_id"]: days for days in found if days["trip_count"]}
 

@@ -41,7 +41,6 @@ def list_changes(params: Mapping[str, Any]) -> Response:
     with services.store_breaker.guard():
         page = find_changes(
             services.store,
-            services.cursor_check,
             get_fleet(),
             cursor=params.get("cursor"),
             limit=params["limit"],

@@ -15,12 +15,7 @@ bp = Blueprint("docs", __name__)
 
 # The page may load and call only this service. Swagger UI sets inline styles.
 PAGE_POLICY = build_policy(
-    {
-        "script-src": "'self'",
-        "style-src": "'self' 'unsafe-inline'",
-        "img-src": "'self' data:",
-        "connect-src": "'self'",
-    }
+    {"script-src": "'self'", "style-src": "'self' 'unsafe-inline'", "img-src": "'self' data:", "connect-src": "'self'"}
 )
 OWN_FILES = files("app") / "docs"
 PAGE = (OWN_FILES / "index.html").read_bytes()

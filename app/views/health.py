@@ -20,12 +20,7 @@ from schemas.params import NoParams
 bp = Blueprint("health", __name__)
 
 HealthCheck = functools.partial(
-    Endpoint,
-    params=NoParams(),
-    response=Health(),
-    credential=Credential.NONE,
-    caching=Caching.NEVER,
-    tag="health",
+    Endpoint, params=NoParams(), response=Health(), credential=Credential.NONE, caching=Caching.NEVER, tag="health"
 )
 
 

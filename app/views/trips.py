@@ -92,12 +92,7 @@ def list_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     the same or a higher quality value to `application/json`, or to a range that includes it such as `*/*`.
     """
     return trips.find_trips(
-        get_services().store,
-        get_scope(),
-        **params,
-        limit=DETAIL_LIMIT,
-        max_end_ms=_get_max_end_ms(),
-        fields=fields,
+        get_services().store, get_scope(), **params, limit=DETAIL_LIMIT, max_end_ms=_get_max_end_ms(), fields=fields
     )
 
 

@@ -85,8 +85,8 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
     """
-    with open_store(writes=False) as store, store.snapshot() as session:
-        counts = count_drivers(store, session, fleet)
+    with open_store(writes=False) as store, store.snapshot().bind():
+        counts = count_drivers(store, fleet)
         if not counts:
             echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])
@@ -121,8 +121,7 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
 
 def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:
     """Materialize the drivers whose profiles do not say yet that they are in a group or not. Returns how many."""
-    with store.snapshot() as session:
-        stored = find_profiles(store, session, {"fleet": fleet, "groups": group})
+    stored = find_profiles(store, {"fleet": fleet, "groups": group})
     differing = sorted(stored.keys() ^ {*driver_ids})
     return sum_with_progress(fleet, len(differing), _materialize_parts(store, fleet, differing))
 

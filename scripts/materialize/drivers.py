@@ -135,7 +135,7 @@ def _make_rest(
 def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
     """Return what a block has of drivers, in its order."""
     drivers = {"fleet": fleet, "driver_id": driver_range}
-    return list(find_profiles(store, session, drivers, "json", "search_text").values())
+    return list(find_profiles(store, drivers, "json", "search_text", session=session).values())
 
 
 def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:

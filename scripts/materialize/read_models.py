@@ -137,7 +137,7 @@ def _select_profiles(
     The groups are no part of the version of a profile.
     """
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
-    stored = find_profiles(store, session, drivers, "groups")
+    stored = find_profiles(store, drivers, "groups", session=session)
     differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, tuple[list[str], list[str]]]()
     for identity, profile in profiles.items():
         found = stored.get(identity[0])

@@ -139,7 +139,7 @@ def require_drivers(store: Store, session: ClientSession, fleet: str, driver_ids
     known = {
         driver_id
         for batch in batches(driver_ids, IDS_PER_COMMAND)
-        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
+        for driver_id in find_profiles(store, {"fleet": fleet, "driver_id": {"$in": batch}}, session=session)
     }
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
         # Quoted, because spaces count, and so that what cannot be seen is escaped.

@@ -24,6 +24,9 @@ class _NoSession:
     def __exit__(self, *error: object) -> None:
         pass
 
+    def bind(self) -> Self:
+        return self
+
     def with_transaction(self, write: Callable[[Self], T]) -> T:
         return write(self)
 

@@ -134,7 +134,7 @@ class FigureCollector:
 
     def _find_profiles(self, after_id: str) -> dict[str, Document]:
         drivers = {"fleet": self._fleet, "driver_id": {"$gt": after_id}}
-        return find_profiles(self._store, self._session, drivers, "json", "groups", limit=CHUNK_DRIVERS)
+        return find_profiles(self._store, drivers, "json", "groups", limit=CHUNK_DRIVERS, session=self._session)
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, tuple[Document, bool]]:
         """Return the summary of each driver who drove, and whether it counts implausible trips."""

@@ -11,7 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from app.store.changes import CursorCheck, find_changes
+from app.store.changes import find_changes
 from app.store.scope import Scope
 from schemas.report_window import ReportWindow
 from scripts.mongodb.collections import prepare_collections
@@ -149,9 +149,8 @@ class RequestGenerator:
 
 def make_cursors(service):
     """Return cursors of both fleets, of the beginning and the end of their feeds."""
-    check = CursorCheck(service.store)
     return [
-        find_changes(service.store, check, fleet, cursor=None, limit=limit, processing_delay_hours=4.0)["cursor"]
+        find_changes(service.store, fleet, cursor=None, limit=limit, processing_delay_hours=4.0)["cursor"]
         for fleet in (MINE, THEIRS)
         for limit in (1, 5, 1000)
     ]
