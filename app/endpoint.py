@@ -12,8 +12,9 @@ from flask import Response, current_app, request
 from marshmallow import Schema, ValidationError
 
 from app.conditional import find_not_modified, make_etag
+from app.errors import FLEET_KEY_REQUIRED, Forbidden
 from app.responses import JSON, format_list_links, format_page_links, json_response, prefers
-from app.services import get_fleet, get_request_today, get_scope, get_services
+from app.services import get_request_today, get_scope, get_services
 from app.store import Result
 from schemas.csv_rows import CSV, make_csv_writer
 from schemas.error import ErrorBody
@@ -107,8 +108,8 @@ class Endpoint:
         @functools.wraps(view)
         def respond(**path: str) -> Response:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
-            if self.credential is Credential.FLEET_KEY:
-                get_fleet()
+            if self.credential is Credential.FLEET_KEY and get_scope().driver_id is not None:
+                raise Forbidden(FLEET_KEY_REQUIRED)
             # Requests share their parameters, but a cursor is valid in one scope alone.
             scope = get_scope().identity if CURSOR in self.params.fields else ""
             unknown_parameters = get_services().config.unknown_parameters

@@ -2,7 +2,6 @@
 
 import html
 import inspect
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib.resources import files
@@ -10,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import marshmallow
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from pymongo.errors import ConfigurationError, ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
@@ -20,11 +19,9 @@ from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.database import get_refusal
 from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_base_url, json_response, prefers
-from app.services import FleetKeyRequired, get_services
-from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownDrivers, UnknownGroup
+from app.services import get_services
+from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownRecord
 from schemas import mask
-from schemas.params import FILTER_PARAMS
-from schemas.query import repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
 # The page with one section for each error, whose anchor is the name of the error.
@@ -37,16 +34,13 @@ STORE_RETRY_AFTER_SECONDS = 2
 # cluster time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, SnapshotUnavailable (of a
 # member that has just started); and HostUnreachable, HostNotFound, NetworkTimeout and SocketException between members.
 FAILOVER_CODES = {43, 134, 211, 133, 262, 246, 6, 7, 89, 9001}
-# Hints come after a message and suggest a correction. They never repeat what the client sent, which may be anything.
-REPEAT_HINT = repeat_hint("driver_id")
-SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
-DRIVER_PATH = f"{API}/driver"
-TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
+UNKNOWN_PATH = (
+    "There is no such path. Check for doubled or trailing slashes, for upper case, and for slashes in identifiers, "
+    "which have to be %2F. /llms.txt lists all paths."
+)
 FLEET_KEY_REQUIRED = (
     "This key opens one driver, and this endpoint is about the whole fleet: it takes a key of the fleet."
 )
-# The identifiers in the rule of a route, and the names that it may have in a place.
-IDENTIFIER, CHOICE = re.compile("<segment:.*?>"), re.compile(r"<any\((.*?)\):.*?>")
 
 
 class BaseExtApiException(Exception):
@@ -260,19 +254,15 @@ def _make_error(exception: Exception) -> BaseExtApiException:
             return ParseError(str(exception))
         case mask.MaskError():
             return MaskError(str(exception))
-        case FleetKeyRequired():
-            return Forbidden(FLEET_KEY_REQUIRED)
-        case UnknownDrivers():
-            return _make_unknown_drivers(exception.driver_ids)
-        case UnknownGroup():
-            return NotFound(f"No group of this fleet: {exception.group}")
+        case UnknownRecord():
+            return NotFound(str(exception))
         case WerkzeugNotFound():
-            return _make_unknown_path(request.path)
+            return NotFound(UNKNOWN_PATH)
         case HTTPException(code=int(code)) if code < HTTPStatus.INTERNAL_SERVER_ERROR:
             return ValidationError(f"The service cannot process the request: {exception.name}.", errors={})
-        case HTTPException():
-            return InternalError()
-        case CircuitOpen() | StoreLags() | PyMongoError() if _is_unavailable(exception):
+        case CircuitOpen() | StoreLags():
+            return StoreUnavailable()
+        case PyMongoError() if _is_unavailable(exception):
             return StoreUnavailable()
         case OtherFormat():
             get_services().log.error("read models of another format", reason=str(exception))
@@ -284,38 +274,8 @@ def _make_error(exception: Exception) -> BaseExtApiException:
     return InternalError()
 
 
-def _make_unknown_drivers(driver_ids: list[str]) -> NotFound:
-    message = f"Not in this fleet: {', '.join(driver_ids)}"
-    # Only a query parameter can be repeated; the identifier in a path cannot.
-    if not request.view_args and any("," in driver_id for driver_id in driver_ids):
-        message = f"{message}. {REPEAT_HINT}"
-    return NotFound(message)
-
-
-def _make_unknown_path(path: str) -> NotFound:
-    message = "There is no such path. Check for doubled or trailing slashes and for upper case."
-    if _has_unencoded_slash(path):
-        message = f"{message} {SLASH_HINT}"
-    elif path.startswith(f"{DRIVER_PATH}/"):
-        paths = [re.sub("<.*?>", "{driver_id}", rule.rule) for rule in current_app.url_map.iter_rules()]
-        found = " and ".join(path for path in sorted(paths) if path.startswith(f"{DRIVER_PATH}/"))
-        message = f"{message} Of a driver there are {found}."
-    elif path.startswith(f"{API}/trip/"):
-        message = f"{message} {TRIP_HINT}"
-    return NotFound(message)
-
-
-def _has_unencoded_slash(path: str) -> bool:
-    """Return whether a path would match a route if the slashes within an identifier were percent-encoded."""
-    rules = [rule.rule for rule in current_app.url_map.iter_rules() if IDENTIFIER.search(rule.rule)]
-    patterns = [CHOICE.sub(lambda found: f"({found[1].replace(', ', '|')})", rule) for rule in rules]
-    return any(re.fullmatch(IDENTIFIER.sub(".+", pattern), path) for pattern in patterns)
-
-
-def _is_unavailable(error: CircuitOpen | StoreLags | PyMongoError) -> bool:
-    """Return whether an error means that the database cannot serve requests now, and log it if MongoDB raised it."""
-    if not isinstance(error, PyMongoError):
-        return True
+def _is_unavailable(error: PyMongoError) -> bool:
+    """Return whether an error means that the database cannot serve requests now, and log it then."""
     if refusal := get_refusal(error):
         # Without MongoDB's message, which has the command, with identifiers in it.
         get_services().log.error(refusal)

@@ -55,25 +55,10 @@ def get_services(app: Flask = current_app) -> Services:
     return services
 
 
-class FleetKeyRequired(Exception):
-    """The request is about the whole fleet, and its key is of one driver."""
-
-
 def get_scope() -> Scope:
     """Return what the current request may see. Authentication sets it, unless the endpoint is public."""
     scope: Scope = g.scope
     return scope
-
-
-def get_fleet() -> str:
-    """Return the fleet whose data the current request may see. Raises FleetKeyRequired if it may see only one driver.
-
-    This is for what is about the whole fleet. Whatever else reads data takes the scope.
-    """
-    scope = get_scope()
-    if scope.driver_id is not None:
-        raise FleetKeyRequired
-    return scope.fleet
 
 
 def get_request_time_zone() -> ZoneInfo:

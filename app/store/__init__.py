@@ -20,20 +20,8 @@ MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 IDENTIFYING_FIELDS = ("fleet", "driver_id", "trip_id", "period", "start_date", "offset", "key_id", "report_date")
 
 
-class UnknownDrivers(LookupError):
-    """A request names drivers that its scope does not have: `driver_ids`."""
-
-    def __init__(self, driver_ids: list[str]) -> None:
-        super().__init__(driver_ids)
-        self.driver_ids = driver_ids
-
-
-class UnknownGroup(LookupError):
-    """A request names a group that its scope does not have: `group`."""
-
-    def __init__(self, group: str) -> None:
-        super().__init__(group)
-        self.group = group
+class UnknownRecord(LookupError):
+    """A request names drivers or a group that its scope does not have. The message names them."""
 
 
 class InvalidDocument(Exception):

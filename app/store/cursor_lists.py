@@ -147,7 +147,7 @@ def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[st
 def match_known_drivers(store: Store, scope: Scope, driver_ids: Sequence[str], group: str | None) -> Document:
     """Return the condition that something is of these drivers or of a group, or without any, of the scope.
 
-    Raises UnknownDrivers and UnknownGroup.
+    Raises UnknownRecord.
     """
     if group is not None:
         return {"driver_id": {"$in": find_drivers_of_group(store, scope, group)}}

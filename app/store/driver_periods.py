@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Self
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store, UnknownDrivers
+from app.store import Document, Store, UnknownRecord
 from schemas.periods import DAY, MONTH, PROFILE, first_of_month
+from schemas.query import repeat_hint
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
 SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
@@ -44,9 +45,11 @@ def find_profiles(
 
 
 def check_known(driver_ids: Iterable[str], known: Container[str]) -> None:
-    """Raise UnknownDrivers if any of these drivers is not among the `known` ones."""
+    """Raise UnknownRecord if any of these drivers is not among the `known` ones."""
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
-        raise UnknownDrivers(unknown)
+        # Not for the identifier in a path, which cannot be repeated.
+        hint = f". {repeat_hint('driver_id')}" if any("," in driver_id for driver_id in unknown) else ""
+        raise UnknownRecord(f"Not in this fleet: {', '.join(unknown)}{hint}")
 
 
 class Calendar(NamedTuple):

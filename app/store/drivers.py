@@ -37,7 +37,7 @@ def find_drivers(
 ) -> Result:
     """Return a Driver page, in order of driver_id by code point: all drivers, or those of a group.
 
-    With `search`, they are those who match its words. Raises UnknownGroup.
+    With `search`, they are those who match its words. Raises UnknownRecord.
     """
     page_request, words = PageRequest(page, limit), split_words(search)
     array = "drivers" if "drivers" in fields else ""

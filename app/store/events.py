@@ -39,7 +39,7 @@ def find_events(
     """Return a page of the events that start from `start_date` to `end_date`, of trips that ended by `max_end_ms`.
 
     If the fleet leaves out implausible trips, it leaves out their events. `filters` are those of `_make_filters`.
-    Index: trip_events (_id). Raises UnknownDrivers, UnknownGroup, and ValidationError if the cursor is of other
+    Index: trip_events (_id). Raises UnknownRecord, and ValidationError if the cursor is of other
     parameters.
     """
     with store.snapshot().bind():

@@ -30,7 +30,7 @@ def find_fleet_aggregate(
 ) -> Result:
     """Return the FleetAggregate of the intervals that begin from `start_date` to `end_date`. All stored trips count.
 
-    Raises UnknownGroup. Index: fleet_periods (fleet, segment, period, start_date).
+    Raises UnknownRecord. Index: fleet_periods (fleet, segment, period, start_date).
     """
     match = {"period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
     periods = _find_periods(store, fleet, group, insurance_period, match)

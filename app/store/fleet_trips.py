@@ -43,8 +43,8 @@ def find_fleet_trips(
     """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
 
     These are trips that ended by `max_end_ms` (epoch ms). `filters` are those of `_make_filters`. Indexes: trip_details
-    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers,
-    UnknownGroup, and ValidationError if the cursor is of other parameters.
+    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownRecord, and
+    ValidationError if the cursor is of other parameters.
     """
     window = (start_date, end_date, at, order)
     element = fields.get("trips") or {}

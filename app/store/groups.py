@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.store import Document, Result, Store, UnknownGroup
+from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import BY_DRIVER
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
@@ -16,7 +16,7 @@ DRIVERS_A_BATCH = 10_000
 
 
 def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0) -> list[str]:
-    """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
+    """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownRecord if there are none.
 
     `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,
     groups, driver_id).
@@ -27,7 +27,7 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
         found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
         if driver_ids := [profile["driver_id"] for profile in found]:
             return driver_ids
-    raise UnknownGroup(group)
+    raise UnknownRecord(f"No group of this fleet: {group}")
 
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:

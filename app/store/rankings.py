@@ -42,7 +42,7 @@ def find_ranking(
     MongoDB counts the drivers in the index, and skips those before the page. By a `behaviour`, it sorts all drivers,
     and the drivers of a group in any case. Indexes: driver_periods (fleet, period, start_date, fm_score,
     distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for groups and profiles. Raises
-    UnknownGroup.
+    UnknownRecord.
     """
     page_request, element = PageRequest(page, limit), fields.get("drivers")
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
-from app.store import Document, Result, Store, UnknownDrivers
+from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import BY_PERIOD, HAS_SUMMARY, Calendar, DriverPeriods
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
@@ -41,7 +41,7 @@ def get_explanation(
     """Return the DriverScore of a window. All stored trips count, visible or not.
 
     The calendars of the driver's months have the days with trips and their versions; MongoDB adds up the days. Index:
-    driver_periods (fleet, period, driver_id, start_date). Raises UnknownDrivers.
+    driver_periods (fleet, period, driver_id, start_date). Raises UnknownRecord.
     """
     window = Window(start_date, end_date)
     from_days = [name for name in FROM_DAYS if name in fields]
@@ -49,7 +49,7 @@ def get_explanation(
         periods = DriverPeriods(store, scope.match_drivers([driver_id]))
         documents = _find_months_and_profile(periods, window, fields)
         if not documents:
-            raise UnknownDrivers([driver_id])
+            raise UnknownRecord(f"Not in this fleet: {driver_id}")
         *months, profile = documents
         calendar = Calendar.of(months, *window)
         version = " ".join([profile["version"], *calendar.versions])

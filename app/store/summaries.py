@@ -21,7 +21,7 @@ def find_aggregates(
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
     The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
-    driver_id, start_date). Raises UnknownDrivers.
+    driver_id, start_date). Raises UnknownRecord.
     """
     element: Fields = fields.get("data") or {}
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.

@@ -8,7 +8,7 @@ from typing import Any
 from orjson import Fragment
 from pymongo import ASCENDING
 
-from app.store import Document, Result, Store, UnknownDrivers
+from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import LAST_DATE, Calendar, DriverPeriods, find_profiles
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer, render_list
@@ -42,7 +42,7 @@ def find_driver_trips(
 
     These are the trips that started from `start_date` to `end_date` and ended by `max_end_ms` (epoch ms). Counts the
     trips with the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet,
-    period, driver_id, start_date). Raises UnknownDrivers.
+    period, driver_id, start_date). Raises UnknownRecord.
     """
     page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot().bind():
@@ -50,7 +50,7 @@ def find_driver_trips(
         periods = DriverPeriods(store, driver)
         calendar = periods.get_calendar(start_date, end_date)
         if not calendar.dates and not find_profiles(store, driver):
-            raise UnknownDrivers([driver_id])
+            raise UnknownRecord(f"Not in this fleet: {driver_id}")
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
         counts_before = _count_trips_before(calendar, trip_ends, max_end_ms)
         count = counts_before[-1]

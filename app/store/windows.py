@@ -40,7 +40,7 @@ def find_window(
 
     All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have. The element
     of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
-    (fleet, period, driver_id, start_date). Raises UnknownGroup, and UnknownDrivers also for those not on the page.
+    (fleet, period, driver_id, start_date). Raises UnknownRecord, also for those not on the page.
     """
     page_request, element = PageRequest(page, limit), fields.get("data") or {}
     days = dict[str, Document]()
@@ -65,7 +65,7 @@ def find_window(
 
 
 def _find_profiles(store: Store, scope: Scope, driver_ids: Sequence[str], element: Fields) -> dict[str, Document]:
-    """Return the profiles of drivers by driver_id. Raises UnknownDrivers."""
+    """Return the profiles of drivers by driver_id. Raises UnknownRecord."""
     if not driver_ids:
         return {}
     names = ["json"] if "driver_info" in element else []

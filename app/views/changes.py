@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 
 from app.endpoint import Caching, Credential, Endpoint
 from app.responses import format_next_link, json_response
-from app.services import get_fleet, get_services
+from app.services import get_scope, get_services
 from app.store.changes import find_changes
 from schemas.page import ChangePage
 from schemas.params import ChangesParams
@@ -41,7 +41,7 @@ def list_changes(params: Mapping[str, Any]) -> Response:
     with services.store_breaker.guard():
         page = find_changes(
             services.store,
-            get_fleet(),
+            get_scope().fleet,
             cursor=params.get("cursor"),
             limit=params["limit"],
             processing_delay_hours=services.config.processing_delay_hours,

@@ -7,7 +7,7 @@ import orjson
 from flask import Blueprint
 
 from app.endpoint import Credential, ResultEndpoint
-from app.services import get_fleet, get_request_time_zone, get_request_today, get_scope, get_services
+from app.services import get_request_time_zone, get_request_today, get_scope, get_services
 from app.store import Result
 from app.store.fleet_periods import find_fleet_aggregate
 from app.store.fleets import get_trips_state
@@ -51,4 +51,4 @@ def get_fleet_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     With `group` or `insurance_period`, the response is about this part of the fleet. The four insurance periods, `none`
     included, add up to the whole.
     """
-    return find_fleet_aggregate(get_services().store, get_fleet(), **params, fields=fields)
+    return find_fleet_aggregate(get_services().store, get_scope().fleet, **params, fields=fields)

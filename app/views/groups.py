@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint
 
 from app.endpoint import Credential, ResultEndpoint
-from app.services import get_fleet, get_services
+from app.services import get_scope, get_services
 from app.store import Result
 from app.store.groups import find_groups
 from schemas.introspection import Fields
@@ -27,4 +27,4 @@ def list_groups(params: Mapping[str, Any], fields: Fields) -> Result:
     who is in a group. With `group`, other endpoints are about the drivers of a group, for all dates those who are in it
     now.
     """
-    return find_groups(get_services().store, get_fleet(), **params, fields=fields)
+    return find_groups(get_services().store, get_scope().fleet, **params, fields=fields)

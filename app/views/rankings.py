@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint
 
 from app.endpoint import Credential, ResultEndpoint
-from app.services import get_fleet, get_services
+from app.services import get_scope, get_services
 from app.store import Result, rankings
 from schemas.introspection import Fields
 from schemas.page import RankingPage
@@ -30,4 +30,4 @@ def get_ranking(params: Mapping[str, Any], fields: Fields) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_ranking(get_services().store, get_fleet(), **params, fields=fields)
+    return rankings.find_ranking(get_services().store, get_scope().fleet, **params, fields=fields)

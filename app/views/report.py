@@ -14,7 +14,7 @@ from app.endpoint import Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
 from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url
-from app.services import get_fleet, get_request_time_zone, get_request_today, get_services
+from app.services import get_request_time_zone, get_request_today, get_scope, get_services
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
 from schemas.introspection import Fields
@@ -54,7 +54,7 @@ def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     not over, or its trips are gone, the message says so. The links need no key and expire after 15 minutes; the
     operator can set another time.
     """
-    services, fleet, window = get_services(), get_fleet(), params["window"]
+    services, fleet, window = get_services(), get_scope().fleet, params["window"]
     if get_report(services.store, fleet, window) is None:
         raise _make_not_found(fleet, *window)
     base_url = get_base_url()
@@ -86,7 +86,7 @@ def _make_not_found(fleet: str, report_date: str, period: str) -> NotFound:
 @ResultEndpoint(params=PageParams(), response=ReportPage(), has_csv=True, credential=Credential.FLEET_KEY)
 def list_reports(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the reports that are built, newest first."""
-    return find_reports(get_services().store, get_fleet(), **params, fields=fields)
+    return find_reports(get_services().store, get_scope().fleet, **params, fields=fields)
 
 
 @bp.get("/report/<rest:link>")
@@ -106,7 +106,7 @@ def get_report_file(params: Mapping[str, Any]) -> Response:
     Text that a spreadsheet would run as a formula has a `'` before it. The guide for client developers,
     `/api/v1/docs/clients.md`, has the rule.
     """
-    services, fleet = get_services(), get_fleet()
+    services, fleet = get_services(), get_scope().fleet
     link: ReportLink = g.report_link
     window = ReportWindow(link.report_date, link.period)
     with services.store_breaker.guard():

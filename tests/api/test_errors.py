@@ -3,7 +3,6 @@
 import pytest
 from pymongo.errors import OperationFailure
 
-from tests.operations import OPERATIONS
 
 
 @pytest.fixture
@@ -77,24 +76,17 @@ def test_head_has_the_response_of_get_without_the_body(service, path):
     assert head.headers["Content-Length"] == get.headers["Content-Length"]
 
 
-@pytest.mark.parametrize("path", ["/drivers/a/b", "/nothing"])
-def test_a_path_without_an_identifier_that_may_hold_a_slash_has_no_hint(service, path):
-    message = "There is no such path. Check for doubled or trailing slashes and for upper case."
-    assert service.get(path).json["message"] == message
-
-
-@pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/driver/a/trips/"])
-def test_an_unknown_path_of_a_driver_gets_the_paths_that_exist(service, path):
-    paths = " and ".join(sorted(path for path in OPERATIONS if path.startswith("/api/v1/driver/")))
-    assert service.get(path).json["message"].endswith(f"Of a driver there are {paths}.")
+@pytest.mark.parametrize("path", ["/driver/a/b/trips", "/driver//trips", "/Drivers", "/drivers/"])
+def test_an_unknown_path_gets_the_likely_mistakes_and_the_list_of_paths(service, path):
+    message = service.get(path).json["message"]
+    assert all(text in message for text in ("slashes", "upper case", "%2F", "/llms.txt"))
 
 
 HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"
 
 
-@pytest.mark.parametrize("path", ["/driver/{}/b/trips", "/driver/{}//trips", "/trip/{}/x", "/trip/trip_id/{}/b", "/{}"])
-def test_the_message_of_an_unknown_path_never_repeats_it(service, path):
-    hostile, plain = (service.get(path.format(text)).json["message"] for text in (HOSTILE, "x"))
+def test_the_message_of_an_unknown_path_never_repeats_it(service):
+    hostile, plain = (service.get(f"/{text}").json["message"] for text in (HOSTILE, "x"))
     assert hostile == plain
 
 
