@@ -15,12 +15,12 @@ from app.conditional import find_not_modified, make_etag
 from app.errors import FLEET_KEY_REQUIRED, Forbidden
 from app.responses import JSON, format_list_links, format_page_links, json_response, prefers
 from app.services import get_request_today, get_scope, get_services
-from app.store import Result
+from app.store import Document, Result
 from schemas.csv_rows import CSV, make_csv_writer
 from schemas.error import ErrorBody
 from schemas.header import MASK
-from schemas.introspection import Fields, fields_of
-from schemas.mask import select_fields
+from schemas.introspection import Fields, SelectedFields, fields_of
+from schemas.mask import make_pruner, select_fields
 from schemas.query import Params
 
 # The name of the header X-Fields in the WSGI environment.
@@ -131,15 +131,16 @@ class Endpoint:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResultEndpoint(Endpoint):
-    """An endpoint whose view gets the parameters and the fields that X-Fields selects, and returns a Result.
+    """An endpoint whose view gets the parameters and returns a Result, of which X-Fields selects fields.
 
     The view runs within the circuit breaker of the store. The parameters are validated before the mask, so an invalid
     mask is reported only if they are valid. `representations` are the other media types of the response. `has_csv` says
-    that CSV is one of them.
+    that CSV is one of them. With `reads_fields`, the view also gets the selected fields, because it reads no others.
     """
 
     representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
     has_csv: bool = False
+    reads_fields: bool = False
 
     def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
         media_type, representation = self._choose_representation()
@@ -148,15 +149,17 @@ class ResultEndpoint(Endpoint):
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(self._fields, mask)
         with get_services().store_breaker.guard():
-            result: Result = view({**params, **representation.params} if representation else params, fields)
+            arguments = {**params, **representation.params} if representation else params
+            result: Result = view(arguments, fields) if self.reads_fields else view(arguments)
         if self.caching is not Caching.REVALIDATE:
-            return json_response(result.content)
+            return json_response(_select(result.content, fields))
         # The default of end_date changes at midnight, and the response with it.
         etag = make_etag(f"{params.get('end_date')} {result.version}", media_type, mask)
         headers = self._make_headers(etag, params, result)
         if unchanged := find_not_modified(etag, headers):
             return unchanged
-        body = convert(_parse(result.content, media_type)) if convert else orjson.dumps(result.content)
+        content = _select(result.content, fields)
+        body = convert(_parse(content, media_type)) if convert else orjson.dumps(content)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -185,6 +188,16 @@ class ResultEndpoint(Endpoint):
         elif CURSOR in self.params.fields:
             headers["Link"] = format_list_links(result.next_cursor)
         return headers
+
+
+def _select(content: Document, fields: Fields) -> Document:
+    """Return the fields of the content that a mask selects, in their order. What a mask prunes is parsed first."""
+    return {
+        name: make_pruner(below)(orjson.loads(orjson.dumps(content[name])))
+        if isinstance(below, SelectedFields)
+        else content[name]
+        for name, below in fields.items()
+    }
 
 
 def _freeze(value: Any) -> Any:

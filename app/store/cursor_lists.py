@@ -17,7 +17,6 @@ from app.store.driver_periods import check_known, find_profiles
 from app.store.groups import find_drivers_of_group
 from app.store.scope import Scope
 from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
-from schemas.introspection import Fields
 from schemas.plausibility import COUNTED
 
 # How many entries of an index a page with filters reads, in steps: most pages are full after the first one. Each step
@@ -80,12 +79,11 @@ class Cursors(NamedTuple):
         """Return the cursor of the page that begins the rest of the list, as text."""
         return encode_cursor(self.scope.identity, [self._sign(bounds), *bounds])
 
-    def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str], fields: Fields) -> Result:
-        """Return the `fields` of a page, of whose list `rest` is left. `versions` are those of what is on the page."""
+    def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str]) -> Result:
+        """Return a page, of whose list `rest` is left. `versions` are those of what is on the page."""
         next_cursor = self.make(rest) if rest else None
-        values = {**content, "next_cursor": next_cursor}
         version = " ".join([str(next_cursor), *versions])
-        return Result(version, {name: values[name] for name in fields}, next_cursor=next_cursor)
+        return Result(version, {**content, "next_cursor": next_cursor}, next_cursor=next_cursor)
 
     def _sign(self, bounds: Sequence[Any]) -> str:
         return sign(self.feed_key, self.scope.identity, self.query, bounds)

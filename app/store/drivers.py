@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import find_profiles
 from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
-from app.store.rendering import render_list
 from app.store.scope import Scope
-from schemas.introspection import Fields
 from schemas.search import split_words
 
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
@@ -33,46 +32,40 @@ class ListPage(NamedTuple):
 
 
 def find_drivers(
-    store: Store, scope: Scope, *, group: str | None = None, page: int, limit: int, fields: Fields, search: str = ""
+    store: Store, scope: Scope, *, group: str | None = None, page: int, limit: int, search: str = ""
 ) -> Result:
     """Return a Driver page, in order of driver_id by code point: all drivers, or those of a group.
 
     With `search`, they are those who match its words. Raises UnknownRecord.
     """
     page_request, words = PageRequest(page, limit), split_words(search)
-    array = "drivers" if "drivers" in fields else ""
     with store.snapshot().bind():
         if group is not None:
-            listed = _list_group(store, scope, group, page_request, array, words)
+            listed = _list_group(store, scope, group, page_request, words)
         elif words:
-            listed = _search_list(store, scope, page_request, array, words)
+            listed = _search_list(store, scope, page_request, words)
         else:
-            listed = read_list(store, scope, page_request, array)
-    records = render_list(fields.get("drivers"), listed.values)
-    return page_request.build_result(listed.driver_count, listed.versions, {"drivers": records}, fields)
+            listed = read_list(store, scope, page_request, "drivers")
+    drivers = list(map(Fragment, listed.values))
+    return page_request.build_result(listed.driver_count, listed.versions, {"drivers": drivers})
 
 
 def read_list(store: Store, scope: Scope, page_request: PageRequest, array: str) -> ListPage:
     """Return a page of all drivers, with the value of each in an `array` of a block, such as `driver_ids`.
 
-    One query reads the head of the list and the blocks of the page, or without an `array` the head alone.
+    One query reads the head of the list and the blocks of the page.
     """
-    offsets: list[Document] = [{"offset": HEAD_OFFSET}]
-    if array:
-        before = max(page_request.skip - BLOCK_SIZE, HEAD_OFFSET)
-        offsets.append({"offset": {"$gt": before, "$lt": page_request.skip + page_request.limit}})
-    arrays = [array] if array else []
-    head, *blocks = _find_blocks(store, scope, {"$or": offsets}, *arrays) or [NO_DRIVERS]
-    values = [value for block in blocks for value in block.get(array, ())]
+    before = max(page_request.skip - BLOCK_SIZE, HEAD_OFFSET)
+    on_page = {"offset": {"$gt": before, "$lt": page_request.skip + page_request.limit}}
+    head, *blocks = _find_blocks(store, scope, {"$or": [{"offset": HEAD_OFFSET}, on_page]}, array) or [NO_DRIVERS]
+    values = [value for block in blocks for value in block[array]]
     first = page_request.skip - blocks[0]["offset"] if blocks else 0
     # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
     versions = [str(first), *(block["version"] for block in blocks)]
     return ListPage(head["driver_count"], versions, values[first : first + page_request.limit])
 
 
-def _list_group(
-    store: Store, scope: Scope, group: str, page_request: PageRequest, array: str, words: Sequence[str]
-) -> ListPage:
+def _list_group(store: Store, scope: Scope, group: str, page_request: PageRequest, words: Sequence[str]) -> ListPage:
     """Return a page of the drivers of a group, with values as `read_list` returns them.
 
     With `words`, it reads the profiles of all drivers of the group, else of those on the page alone.
@@ -81,13 +74,13 @@ def _list_group(
     if words:
         found = find_profiles(store, scope.match_drivers(driver_ids), "search_text").items()
         driver_ids = [name for name, profile in found if all(word in profile["search_text"] for word in words)]
-    on_page = driver_ids[page_request.skip :][: page_request.limit] if array else []
-    profiles = find_profiles(store, scope.match_drivers(on_page), "json") if on_page else {}
+    on_page = driver_ids[page_request.skip :][: page_request.limit]
+    profiles = find_profiles(store, scope.match_drivers(on_page), "json")
     versions = [profile["version"] for profile in profiles.values()]
     return ListPage(len(driver_ids), versions, [profile["json"] for profile in profiles.values()])
 
 
-def _search_list(store: Store, scope: Scope, page_request: PageRequest, array: str, words: Sequence[str]) -> ListPage:
+def _search_list(store: Store, scope: Scope, page_request: PageRequest, words: Sequence[str]) -> ListPage:
     """Return a page of the drivers whose search text contains all words, with values as `read_list` returns them.
 
     It reads the search texts of all drivers, then the blocks of those on the page.
@@ -102,18 +95,18 @@ def _search_list(store: Store, scope: Scope, page_request: PageRequest, array: s
         for word in words:
             places = [place for place in places if word in texts[place]]
         matches += [(block, place) for place in places]
-    on_page = matches[page_request.skip : page_request.skip + page_request.limit] if array else []
+    on_page = matches[page_request.skip : page_request.skip + page_request.limit]
     versions = [f"{place}:{block['version']}" for block, place in on_page]
     values = list[str]()
     if on_page:
         match = {"offset": {"$in": list({block["offset"] for block, _ in on_page})}}
-        blocks = {block["offset"]: block for block in _find_blocks(store, scope, match, array)}
-        values = [blocks[block["offset"]][array][place] for block, place in on_page]
+        blocks = {block["offset"]: block for block in _find_blocks(store, scope, match, "drivers")}
+        values = [blocks[block["offset"]]["drivers"][place] for block, place in on_page]
     return ListPage(len(matches), versions, values)
 
 
-def _find_blocks(store: Store, scope: Scope, match: Document, *arrays: str) -> list[Document]:
-    """Return the matching blocks of the list in order, each with these arrays; also the head of the list if it matches.
+def _find_blocks(store: Store, scope: Scope, match: Document, array: str) -> list[Document]:
+    """Return the matching blocks of the list in order, each with this array; also the head of the list if it matches.
 
     The list of one driver has a head and a single block, which is made of the driver's profile. For it, `match` is not
     used, and both are returned. Indexes: fleet_drivers (fleet, offset), driver_periods (fleet, period, driver_id,
@@ -121,11 +114,11 @@ def _find_blocks(store: Store, scope: Scope, match: Document, *arrays: str) -> l
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, **match}
-        projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | dict.fromkeys(arrays, 1)
+        projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1, array: 1}
         return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET))
-    profiles = find_profiles(store, scope.match(), *map(IN_PROFILE.__getitem__, arrays))
+    profiles = find_profiles(store, scope.match(), IN_PROFILE[array])
     if not profiles:
         return []
     profile = profiles[scope.driver_id]
-    block = {array: [profile[IN_PROFILE[array]]] for array in arrays}
-    return [{"offset": HEAD_OFFSET, "driver_count": 1}, {**block, "offset": 0, "version": profile["version"]}]
+    block = {"offset": 0, "version": profile["version"], array: [profile[IN_PROFILE[array]]]}
+    return [{"offset": HEAD_OFFSET, "driver_count": 1}, block]

@@ -11,9 +11,8 @@ from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_k
 from app.store.fleets import find_window
 from app.store.scope import Scope
 from schemas.identity import make_event_id
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import fields_of
 from schemas.list_params import NEWEST
-from schemas.mask import make_pruner
 from schemas.periods import MS_PER_SECOND
 from schemas.plausibility import LEFT_OUT
 from schemas.trip import OVERSPEEDING, FleetEvent
@@ -33,7 +32,6 @@ def find_events(
     limit: int,
     cursor: tuple[Any, ...] | None,
     max_end_ms: int,
-    fields: Fields,
     **filters: Any,
 ) -> Result:
     """Return a page of the events that start from `start_date` to `end_date`, of trips that ended by `max_end_ms`.
@@ -51,10 +49,9 @@ def find_events(
         left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
         visible = {"trip_end_time": {"$lte": max_end_ms}, **left_out}
         events, rest = find_page(index, bounds, visible, conditions, limit)
-    prune = make_pruner(fields.get("events"))
-    texts = [orjson.dumps(prune({name: event[name] for name in EVENT_FIELDS})).decode() for event in events]
+    texts = [orjson.dumps({name: event[name] for name in EVENT_FIELDS}).decode() for event in events]
     window = {"limit": limit, "start_date": start_date, "end_date": end_date}
-    return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts, fields)
+    return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts)
 
 
 def _find_bounds(store: Store, fleet: str, start_date: str, end_date: str | None, order: str) -> Bounds:

@@ -1,15 +1,13 @@
 """The fleet as a whole, or a segment of it, by day, week or month."""
 
-from collections.abc import Callable
 from typing import Any
 
+from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.groups import find_drivers_of_group
-from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
 from schemas.segments import INSURANCE_PERIOD, NO_INSURANCE_PERIOD, make_segment
 
@@ -26,7 +24,6 @@ def find_fleet_aggregate(
     start_date: str,
     end_date: str,
     interval: str,
-    fields: Fields,
 ) -> Result:
     """Return the FleetAggregate of the intervals that begin from `start_date` to `end_date`. All stored trips count.
 
@@ -35,17 +32,17 @@ def find_fleet_aggregate(
     match = {"period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
     periods = _find_periods(store, fleet, group, insurance_period, match)
     version = " ".join(period["version"] for period in periods)
-    element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]
-    render = make_renderer(element.get("fleet_summary"))
-    values: dict[str, Callable[[Document], Any]] = {
-        "start_date": lambda period: period["start_date"],
-        "end_date": lambda period: last_of(period["start_date"]),
-        "fleet_summary": lambda period: render(period["json"]),
-    }
-    series = [{name: values[name](period) for name in element} for period in periods]
+    series = [
+        {
+            "start_date": period["start_date"],
+            "end_date": last_of(period["start_date"]),
+            "fleet_summary": Fragment(period["json"]),
+        }
+        for period in periods
+    ]
     content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
-    return Result(version, {name: content[name] for name in fields})
+    return Result(version, content)
 
 
 def _find_periods(

@@ -1,15 +1,14 @@
 """The trips of a fleet, of all drivers together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
 from app.store.fleets import find_window, get_time_zone
 from app.store.scope import Scope
-from app.store.trips import TRIP_DETAIL_FIELDS, TRIP_SUMMARY_FIELDS, find_fragments, make_trip_renderer
+from app.store.trips import DETAIL_FRAGMENTS, render_trip
 from schemas.identity import make_start_key
-from schemas.introspection import Fields, SelectedFields
 from schemas.list_params import DETAIL, NEWEST
 from schemas.params import WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
@@ -37,7 +36,6 @@ def find_fleet_trips(
     limit: int,
     cursor: tuple[Any, ...] | None,
     max_end_ms: int,
-    fields: Fields,
     **filters: Any,
 ) -> Result:
     """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
@@ -47,18 +45,23 @@ def find_fleet_trips(
     ValidationError if the cursor is of other parameters.
     """
     window = (start_date, end_date, at, order)
-    element = fields.get("trips") or {}
-    trip_fields = _select_fields(element, form)
+    fragments = DETAIL_FRAGMENTS if form == DETAIL else ()
     with store.snapshot().bind():
         cursors = Cursors.of(store, scope, "trips", *window, sorted(driver_ids), group, form, filters)
         index, bounds, beyond = _choose_index(store, scope.fleet, *window, cursors.read(cursor))
         of_drivers = match_known_drivers(store, scope, driver_ids, group)
         conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **beyond}
-        visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, _project(index.key, trip_fields)
+        names = ("version", "tracking_id", "fm_score", "implausible", index.key, "summary", *fragments)
+        visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, {"_id": 0, **dict.fromkeys(names, 1)}
         found, rest = find_page(index, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
-    trips, versions = _render(found, element, trip_fields), [trip["version"] for trip in found]
-    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": trips}
-    return cursors.make_result(rest, content, versions, fields)
+    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": list(map(_render, found))}
+    return cursors.make_result(rest, content, [trip["version"] for trip in found])
+
+
+def _render(trip: Document) -> Document:
+    """Return a Rated trip for orjson."""
+    rating = {"tracking_id": trip["tracking_id"], "fm_score": trip["fm_score"]}
+    return {"trip": render_trip(trip), **rating, "implausible": trip.get("implausible", [])}
 
 
 def _make_filters(
@@ -107,29 +110,3 @@ def _choose_index(
     index = KeyIndex(store.trip_details, "worst_key", "worst", {"fleet": fleet, "date": {"$in": dates}})
     window = {"trip_start_time": {"$gte": start_ms, "$lt": end_ms}} if at is not None else {}
     return index, bounds, window
-
-
-def _select_fields(element: Fields, form: str) -> Fields:
-    """Return the fields of the trip in a form that are left of an element. None are left if it has no trip."""
-    in_form = TRIP_DETAIL_FIELDS if form == DETAIL else TRIP_SUMMARY_FIELDS
-    selected = element.get("trip")
-    if "trip" in element and not isinstance(selected, SelectedFields):
-        return in_form
-    return SelectedFields({name: below for name, below in (selected or {}).items() if name in in_form})
-
-
-def _project(key: str, trip_fields: Fields) -> Document:
-    """Return the projection of what a page needs of a trip."""
-    names = ["version", "tracking_id", "fm_score", "implausible", key, *find_fragments(trip_fields)]
-    return {"_id": 0, **dict.fromkeys(names, 1)}
-
-
-def _render(found: list[Document], element: Fields, trip_fields: Fields) -> list[Document]:
-    """Return the elements of a page for orjson."""
-    values: dict[str, Callable[[Document], Any]] = {
-        "trip": make_trip_renderer(trip_fields),
-        "tracking_id": lambda trip: trip["tracking_id"],
-        "fm_score": lambda trip: trip["fm_score"],
-        "implausible": lambda trip: trip.get("implausible", []),
-    }
-    return [{name: values[name](trip) for name in element} for trip in found]

@@ -6,8 +6,6 @@ from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import BY_DRIVER
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
-from schemas.introspection import Fields
-from schemas.mask import make_pruner
 
 # The index of the profiles that have groups.
 INDEX = "groups"
@@ -30,7 +28,7 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
     raise UnknownRecord(f"No group of this fleet: {group}")
 
 
-def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
+def find_groups(store: Store, fleet: str, *, page: int, limit: int) -> Result:
     """Return a GroupPage: the groups in order of the name by code point."""
     with store.snapshot().bind():
         counts = count_drivers(store, fleet)
@@ -38,8 +36,7 @@ def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fiel
     on_page = list(counts.items())[page_request.skip :][:limit]
     records = [{"group": group, "driver_count": count} for group, count in on_page]
     versions = [f"{count} {group}" for group, count in on_page]
-    prune = make_pruner(fields.get("groups"))
-    return page_request.build_result(len(counts), versions, {"groups": prune(records)}, fields)
+    return page_request.build_result(len(counts), versions, {"groups": records})
 
 
 def count_drivers(store: Store, fleet: str) -> dict[str, int]:

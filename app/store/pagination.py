@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.store import Document, Result
-from schemas.introspection import Fields
 
 
 class PageRequest(NamedTuple):
@@ -18,18 +17,18 @@ class PageRequest(NamedTuple):
         """The number of records before the page."""
         return (self.page - 1) * self.limit
 
-    def build_result(self, count: int, versions: Iterable[str], records: Document, fields: Fields) -> Result:
-        """Return the `fields` of the response. `count` is the number of records on all pages.
+    def build_result(self, count: int, versions: Iterable[str], records: Document) -> Result:
+        """Return the response. `count` is the number of records on all pages.
 
         `records` has the list of records under its name, and what else the response has; `versions` are those of all
         that is in it.
         """
         page_count = max(1, -(-count // self.limit))
-        values = {
+        content = {
             "count": count,
             "limit": self.limit,
             "current_page": self.page,
             "next_page": self.page + 1 if self.page < page_count else None,
             **records,
         }
-        return Result(" ".join([str(count), *versions]), {name: values[name] for name in fields}, page_count)
+        return Result(" ".join([str(count), *versions]), content, page_count)

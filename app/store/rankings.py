@@ -1,15 +1,14 @@
 """Rankings: the drivers of a fleet by their score in a week or month."""
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from orjson import Fragment
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
 from app.store.groups import DRIVERS_A_BATCH, find_drivers_of_group
 from app.store.pagination import PageRequest
-from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from schemas.introspection import Fields
 from schemas.params import BEST, WORST
 from schemas.periods import FIRST_AND_LAST_DATE
 
@@ -35,7 +34,6 @@ def find_ranking(
     min_distance_miles: float,
     page: int,
     limit: int,
-    fields: Fields,
 ) -> Result:
     """Return a page of the ranking of the drivers who drove in the week or month that starts on `start_date`.
 
@@ -44,22 +42,27 @@ def find_ranking(
     distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for groups and profiles. Raises
     UnknownRecord.
     """
-    page_request, element = PageRequest(page, limit), fields.get("drivers")
+    page_request = PageRequest(page, limit)
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
     rows, profiles = list[Document](), dict[str, Document]()
     with store.snapshot().bind():
         count, on_page = _rank(store, ranking, group, order, behaviour, page_request)
-        if element is not None and page_request.skip < count:
-            rows = _find_rows(store, ranking, order, on_page, page_request, element)
-            if "driver_info" in element:
-                driver_ids = [row["driver_id"] for row in rows]
-                profiles = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
+        if page_request.skip < count:
+            rows = _find_rows(store, ranking, order, on_page, page_request)
+            driver_ids = [row["driver_id"] for row in rows]
+            profiles = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
     versions = [document["version"] for document in (*rows, *profiles.values())]
     _, last_of = FIRST_AND_LAST_DATE[period]
-    drivers = _render(element or {}, enumerate(rows, page_request.skip + 1), profiles)
+    ranked = enumerate(rows, page_request.skip + 1)
+    drivers = [_render(rank, profiles[row["driver_id"]], row) for rank, row in ranked]
     content = {"period": period, "start_date": start_date, "end_date": last_of(start_date), "drivers": drivers}
-    return page_request.build_result(count, versions, content, fields)
+    return page_request.build_result(count, versions, content)
+
+
+def _render(rank: int, profile: Document, row: Document) -> Document:
+    summary = Fragment(row[SUMMARY_FRAGMENT])
+    return {"rank": rank, "driver_info": Fragment(profile["json"]), "driving_summary": summary}
 
 
 def _rank(
@@ -79,19 +82,13 @@ def _rank(
 
 
 def _find_rows(
-    store: Store,
-    ranking: Document,
-    order: str,
-    driver_ids: list[str] | None,
-    page_request: PageRequest,
-    element: Fields,
+    store: Store, ranking: Document, order: str, driver_ids: list[str] | None, page_request: PageRequest
 ) -> list[Document]:
     """Return the week or month of each driver on the page, in order: driver_id, version and the fragment.
 
     `driver_ids` are the drivers on the page, or None if the index has the order.
     """
-    fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
-    projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fragments), 1)
+    projection = {"_id": 0, "driver_id": 1, "version": 1, SUMMARY_FRAGMENT: 1}
     options: Any = {"batch_size": page_request.limit + 1}
     if driver_ids is None:
         options |= {"sort": ORDERS[order], "skip": page_request.skip, "limit": page_request.limit}
@@ -113,17 +110,3 @@ def _sort(store: Store, ranking: Document, index: str, order: str, behaviour: st
     pipeline = [{"$match": ranking}, light, {"$sort": sort}, *page, {"$project": {"driver_id": 1}}]
     options: Any = {"batchSize": DRIVERS_A_BATCH, "hint": index}
     return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
-
-
-def _render(
-    element: Fields, ranked: Iterable[tuple[int, Document]], profiles: Mapping[str, Document]
-) -> list[Document]:
-    """Return the element of each driver for orjson, from the ranks with weeks or months."""
-    render_info = make_renderer(element.get("driver_info"))
-    render_summary = make_renderer(element.get("driving_summary"))
-    values: dict[str, Callable[[int, Document], Any]] = {
-        "rank": lambda rank, row: rank,
-        "driver_info": lambda rank, row: render_info(profiles[row["driver_id"]]["json"]),
-        "driving_summary": lambda rank, row: render_summary(row[SUMMARY_FRAGMENT]),
-    }
-    return [{name: values[name](rank, row) for name in element} for rank, row in ranked]

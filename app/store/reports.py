@@ -11,8 +11,6 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Document, InvalidDocument, Result, Store
 from app.store.pagination import PageRequest
 from schemas.fields import MIN_EPOCH_MS
-from schemas.introspection import Fields
-from schemas.mask import make_pruner
 from schemas.periods import midnight
 from schemas.report_window import ReportWindow
 from schemas.stored import StoredReport
@@ -43,7 +41,7 @@ def get_report(store: Store, fleet: str, window: ReportWindow) -> Document | Non
     return report
 
 
-def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
+def find_reports(store: Store, fleet: str, *, page: int, limit: int) -> Result:
     """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date, period)."""
     page_request, match = PageRequest(page, limit), {"fleet": fleet}
     options: dict[str, Any] = {"sort": NEWEST_FIRST, "skip": page_request.skip, "limit": limit}
@@ -63,8 +61,7 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         for report in reports
     ]
     versions = [f"{window_of(report)}:{report['built_at']}" for report in reports]
-    prune = make_pruner(fields.get("reports"))
-    return page_request.build_result(count, versions, {"reports": prune(records)}, fields)
+    return page_request.build_result(count, versions, {"reports": records})
 
 
 def has_only_later_trips(store: Store, fleet: str, date: str, zone: ZoneInfo) -> bool:

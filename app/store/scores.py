@@ -3,19 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import orjson
+from orjson import Fragment
 
 from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import BY_PERIOD, HAS_SUMMARY, Calendar, DriverPeriods
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
-from schemas.introspection import Fields
-from schemas.mask import make_pruner
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, PROFILE, months_of
 from schemas.score import explain_score
 
-# The fields that are computed from the days of the window.
-FROM_DAYS = ("total", "series")
 SUMS_OF_DAYS, SATURATED_TOTALS = sum_days(), saturate_totals()
 
 
@@ -36,7 +32,7 @@ class Window(NamedTuple):
 
 
 def get_explanation(
-    store: Store, scope: Scope, driver_id: str, *, start_date: str, end_date: str, interval: str, fields: Fields
+    store: Store, scope: Scope, driver_id: str, *, start_date: str, end_date: str, interval: str
 ) -> Result:
     """Return the DriverScore of a window. All stored trips count, visible or not.
 
@@ -44,43 +40,27 @@ def get_explanation(
     driver_periods (fleet, period, driver_id, start_date). Raises UnknownRecord.
     """
     window = Window(start_date, end_date)
-    from_days = [name for name in FROM_DAYS if name in fields]
+    # MONTH comes before PROFILE. Every driver who drove has a profile.
+    kinds: list[Document] = [{"period": PROFILE}, {"period": MONTH, "start_date": {"$in": months_of(*window)}}]
     with store.snapshot().bind():
         periods = DriverPeriods(store, scope.match_drivers([driver_id]))
-        documents = _find_months_and_profile(periods, window, fields)
+        documents = periods.find({"$or": kinds}, {"_id": 0, "version": 1, "calendar": 1, "json": 1})
         if not documents:
             raise UnknownRecord(f"Not in this fleet: {driver_id}")
         *months, profile = documents
         calendar = Calendar.of(months, *window)
-        version = " ".join([profile["version"], *calendar.versions])
         intervals = window.find_intervals(interval, calendar.dates)
-        totals = _add_up_days(periods, intervals, from_days) if intervals else {}
-    driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}
-    content = {**driver, **window._asdict(), **_explain(intervals, totals)}
-    return Result(version, make_pruner(fields)(content))
+        totals = _add_up_days(periods, intervals) if intervals else {}
+    version = " ".join([profile["version"], *calendar.versions])
+    driver = {"driver_info": Fragment(profile["json"])}
+    return Result(version, {**driver, **window._asdict(), **_explain(intervals, totals)})
 
 
-def _find_months_and_profile(periods: DriverPeriods, window: Window, fields: Fields) -> list[Document]:
-    """Return the months of the window in order of date, if they are needed, then the driver's profile.
-
-    The list is empty if the scope does not have the driver.
-    """
-    # MONTH comes before PROFILE. Every driver who drove has a profile.
-    kinds: list[Document] = [{"period": PROFILE}]
-    if not fields.keys().isdisjoint(FROM_DAYS):
-        kinds.append({"period": MONTH, "start_date": {"$in": months_of(*window)}})
-    fragments = {"json": 1} if "driver_info" in fields else {}
-    projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
-    return periods.find({"$or": kinds}, projection)
-
-
-def _add_up_days(
-    periods: DriverPeriods, intervals: Sequence[Window], names: Sequence[str]
-) -> dict[str, list[Document]]:
+def _add_up_days(periods: DriverPeriods, intervals: Sequence[Window]) -> dict[str, list[Document]]:
     """Return totals of the days in the intervals: as `total` those of all days, as `series` those of each interval.
 
-    Only the `names` of these are read. The total is not the sum of the intervals, which may differ in the last bit. The
-    `_id` of the totals of an interval is its start_date.
+    The total is not the sum of the intervals, which may differ in the last bit. The `_id` of the totals of an interval
+    is its start_date.
     """
     days = {"$gte": intervals[0].start_date, "$lte": intervals[-1].end_date}
     branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
@@ -90,8 +70,8 @@ def _add_up_days(
         {"$sort": dict(BY_PERIOD)},
         {
             "$facet": {
-                name: [{"$group": {"_id": group_ids[name], **SUMS_OF_DAYS}}, {"$project": SATURATED_TOTALS}]
-                for name in names
+                name: [{"$group": {"_id": group_id, **SUMS_OF_DAYS}}, {"$project": SATURATED_TOTALS}]
+                for name, group_id in group_ids.items()
             }
         },
     ]
@@ -100,7 +80,7 @@ def _add_up_days(
 
 
 def _explain(intervals: Sequence[Window], totals: Mapping[str, Sequence[Document]]) -> Document:
-    """Return the fields FROM_DAYS of a DriverScore. Totals that were not read are left out."""
+    """Return `total` and `series` of a DriverScore. There are no totals of a driver who did not drive."""
     explanations = {of_interval["_id"]: explain_score(of_interval) for of_interval in totals.get("series", ())}
     return {
         "total": next(map(explain_score, totals.get("total", ())), None),

@@ -2,7 +2,7 @@
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orjson import Fragment
@@ -11,17 +11,14 @@ from pymongo import ASCENDING
 from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import LAST_DATE, Calendar, DriverPeriods, find_profiles
 from app.store.pagination import PageRequest
-from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
 from schemas.identity import make_id
-from schemas.introspection import Fields, SelectedFields, fields_of
+from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY_FIELDS, TRIP_DETAIL_FIELDS = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
 DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL_FIELDS if name not in TRIP_SUMMARY_FIELDS)
-# The detail form as JSON: the summary without its closing brace, then each fragment.
-DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 TRACKING_INDEX = "tracking_id"
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
@@ -36,7 +33,6 @@ def find_driver_trips(
     max_end_ms: int,
     page: int,
     limit: int,
-    fields: Fields,
 ) -> Result:
     """Return a page of a driver's trips, in summary form, oldest first.
 
@@ -54,11 +50,11 @@ def find_driver_trips(
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
         counts_before = _count_trips_before(calendar, trip_ends, max_end_ms)
         count = counts_before[-1]
-        if "trips" in fields and page_request.skip < count:
+        if page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
             rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
-    records = render_list(fields.get("trips"), rows)
-    return page_request.build_result(count, calendar.versions, {"trips": records}, fields)
+    trips = list(map(Fragment, rows))
+    return page_request.build_result(count, calendar.versions, {"trips": trips})
 
 
 def _count_trips_before(calendar: Calendar, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[int]:
@@ -96,26 +92,26 @@ def find_trips(
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
-    These are the trips that ended by `max_end_ms` (epoch ms). Reads only the fragments that a field mask selects.
-    Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time, driver_id).
+    These are the trips that ended by `max_end_ms` (epoch ms). Besides the summary form, a trip has only the
+    fragments that `fields` of the page select. Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time,
+    trip_id, trip_end_time, driver_id).
     """
-    page_request, element = PageRequest(page, limit), fields.get("trips")
+    page_request, trip_fields = PageRequest(page, limit), fields.get("trips") or {}
     match, order, hint = _choose_index(scope, filter_param, filter_value)
     match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
-    trips = list[Document]()
+    fragments = [name for name in DETAIL_FRAGMENTS if name in trip_fields]
+    projection = {"_id": 0, **dict.fromkeys(["version", "summary", *fragments], 1)}
     with store.snapshot().bind():
-        if element is not None:
-            projection = {"_id": 0, "version": 1} | dict.fromkeys(find_fragments(element), 1)
-            found = store.trip_details.find(match, projection, sort=order).hint(hint)
-            trips = list(found.skip(page_request.skip).limit(limit))
+        found = store.trip_details.find(match, projection, sort=order).hint(hint)
+        trips = list(found.skip(page_request.skip).limit(limit))
         # A page that is not full is the last one, so the count follows from it.
-        if 0 < len(trips) < limit or (page == 1 and element is not None and not trips):
+        if 0 < len(trips) < limit or (page == 1 and not trips):
             count = page_request.skip + len(trips)
         else:
             options: Any = {"hint": hint} if hint else {}
             count = store.trip_details.count_documents(match, **options)
-    records = list(map(make_trip_renderer(element), trips)) if element is not None else []
-    return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
+    records = list(map(render_trip, trips))
+    return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records})
 
 
 def _choose_index(
@@ -128,26 +124,11 @@ def _choose_index(
     return {"tracking_id": filter_value}, OLDEST_FIRST, TRACKING_INDEX if scope.driver_id is not None else None
 
 
-def find_fragments(fields: Fields) -> Sequence[str]:
-    """Return the names of the fragments that contain these fields of the detail form."""
-    fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
-    return fragments if TRIP_SUMMARY_FIELDS.keys().isdisjoint(fields) else ["summary", *fragments]
-
-
-def make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
-    """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
-    if fields is TRIP_SUMMARY_FIELDS:
-        return lambda trip: Fragment(trip["summary"])
-    if not isinstance(fields, SelectedFields):
-        # One format call copies the text once. A trail has tens of kilobytes.
-        return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
-    summary_fields = SelectedFields({name: below for name, below in fields.items() if name in TRIP_SUMMARY_FIELDS})
-    render_summary = make_renderer(summary_fields)
-    renderers = {name: make_renderer(fields[name]) for name in DETAIL_FRAGMENTS if name in fields}
-
-    def render(trip: Document) -> Document:
-        values = render_summary(trip["summary"]) if summary_fields else {}
-        values |= {name: render_part(trip[name]) for name, render_part in renderers.items()}
-        return {name: values[name] for name in fields}
-
-    return render
+def render_trip(trip: Document) -> Fragment:
+    """Return the JSON of a trip: its summary form, and the fields of the detail form that were read."""
+    # Joined once, because a trail has tens of kilobytes.
+    texts = [trip["summary"][:-1]]
+    for name in DETAIL_FRAGMENTS:
+        if name in trip:
+            texts += [f',"{name}":', trip[name]]
+    return Fragment("".join([*texts, "}"]))

@@ -1,18 +1,17 @@
 """The summaries of drivers in any window of days."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from orjson import Fragment
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
 from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
-from app.store.rendering import make_renderer
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_totals
-from schemas.introspection import Fields
-from schemas.mask import make_pruner
 from schemas.periods import DAY, MONTH, months_of
 from schemas.score import make_driving_summary
 from schemas.segments import NO_INSURANCE_PERIOD
@@ -34,7 +33,6 @@ def find_window(
     end_date: str,
     page: int,
     limit: int,
-    fields: Fields,
 ) -> Result:
     """Return a WindowPage: a page of the summaries of these drivers in their order, of a group, or of all drivers.
 
@@ -42,52 +40,24 @@ def find_window(
     of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
     (fleet, period, driver_id, start_date). Raises UnknownRecord, also for those not on the page.
     """
-    page_request, element = PageRequest(page, limit), fields.get("data") or {}
-    days = dict[str, Document]()
+    page_request = PageRequest(page, limit)
     with store.snapshot().bind():
         if driver_ids or group is not None:
             chosen = driver_ids if group is None else find_drivers_of_group(store, scope, group)
             count, on_page = len(chosen), chosen[page_request.skip :][:limit]
         else:
-            array = "driver_ids" if "data" in fields else ""
-            count, _, on_page = read_list(store, scope, page_request, array)
-        profiles = _find_profiles(store, scope, driver_ids or on_page, element)
-        if on_page and "driving_summary" in element:
-            drivers = scope.match_drivers(on_page)
-            days = _find_days(store, drivers, start_date, end_date, insurance_period)
-    profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
-    versions = [profile["version"] for profile in profiles.values()]
-    # MongoDB returns groups in any order.
-    days = {driver_id: days[driver_id] for driver_id in on_page if driver_id in days}
-    versions += [version for of_driver in days.values() for version in of_driver["versions"] if version]
-    content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
-    return page_request.build_result(count, versions, content, fields)
-
-
-def _find_profiles(store: Store, scope: Scope, driver_ids: Sequence[str], element: Fields) -> dict[str, Document]:
-    """Return the profiles of drivers by driver_id. Raises UnknownRecord."""
-    if not driver_ids:
-        return {}
-    names = ["json"] if "driver_info" in element else []
-    profiles = find_profiles(store, scope.match_drivers(driver_ids), *names)
-    check_known(driver_ids, profiles)
-    return profiles
-
-
-def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str, Document]) -> list[Document]:
-    """Return the element of each driver for orjson. `days` has the totals of the drivers who drove."""
-    values: dict[str, dict[str, Any]] = {
-        "driver_info": {driver_id: profile.get("json") for driver_id, profile in profiles.items()},
-        "driving_summary": {driver_id: make_driving_summary(totals) for driver_id, totals in days.items()},
-    }
-    renderers: dict[str, Callable[[Any], Any]] = {
-        "driver_info": make_renderer(element.get("driver_info")),
-        "driving_summary": make_pruner(element.get("driving_summary")),
-    }
-    return [
-        {name: renderers[name](values[name][driver_id]) for name in element if driver_id in values[name]}
-        for driver_id in profiles
-    ]
+            count, _, on_page = read_list(store, scope, page_request, "driver_ids")
+        profiles = find_profiles(store, scope.match_drivers(driver_ids or on_page), "json")
+        check_known(driver_ids, profiles)
+        days = _find_days(store, scope.match_drivers(on_page), start_date, end_date, insurance_period)
+    versions = [profiles[driver_id]["version"] for driver_id in on_page]
+    data: list[Document] = [{"driver_info": Fragment(profiles[driver_id]["json"])} for driver_id in on_page]
+    for driver_id, element in zip(on_page, data, strict=True):
+        if totals := days.get(driver_id):
+            element["driving_summary"] = make_driving_summary(totals)
+            versions += filter(None, totals["versions"])
+    content = {"start_date": start_date, "end_date": end_date, "data": data}
+    return page_request.build_result(count, versions, content)
 
 
 def _find_days(

@@ -8,7 +8,6 @@ from flask import Blueprint
 from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, drivers
-from schemas.introspection import Fields
 from schemas.page import DriverPage
 from schemas.params import DriversParams
 
@@ -19,9 +18,9 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
 
 @bp.get("/drivers")
 @ResultEndpoint(params=DriversParams(), response=DriverPage(), has_csv=True, links=[FIRST_DRIVER])
-def list_drivers(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_drivers(params: Mapping[str, Any]) -> Result:
     """List the drivers of the fleet.
 
     The drivers are in order of `driver_id` by code point. With `search`, they are those who match all of its words.
     """
-    return drivers.find_drivers(get_services().store, get_scope(), **params, fields=fields)
+    return drivers.find_drivers(get_services().store, get_scope(), **params)

@@ -11,7 +11,6 @@ from app.services import get_scope, get_services
 from app.store import Result, events
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, EventMap, make_event_map
-from schemas.introspection import Fields
 from schemas.list_params import EventsParams
 from schemas.page import EventPage
 
@@ -30,7 +29,7 @@ NEXT_PAGE = {"cursor": "$response.body#/next_cursor"}
     representations={GEO_JSON: Representation(lambda page: stream_json(make_event_map(page)), EventMap())},
     links=[FIRST_TRIP, FIRST_DRIVER, NEXT_PAGE],
 )
-def list_events(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_events(params: Mapping[str, Any]) -> Result:
     """List the safety events of the fleet from a date on, or between two dates.
 
     An event belongs to the date on which it starts; after midnight this is the date after that of its trip. The events
@@ -46,4 +45,4 @@ def list_events(params: Mapping[str, Any], fields: Fields) -> Result:
     `X-Fields` does not apply to it.
     """
     max_end_ms = get_max_visible_end_ms(get_services().config.processing_delay_hours)
-    return events.find_events(get_services().store, get_scope(), **params, max_end_ms=max_end_ms, fields=fields)
+    return events.find_events(get_services().store, get_scope(), **params, max_end_ms=max_end_ms)

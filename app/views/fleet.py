@@ -12,7 +12,6 @@ from app.store import Result
 from app.store.fleet_periods import find_fleet_aggregate
 from app.store.fleets import get_trips_state
 from schemas.fleet import FleetAggregate, FleetInfo
-from schemas.introspection import Fields
 from schemas.params import FleetAggregateParams, NoParams
 
 bp = Blueprint("fleet", __name__)
@@ -20,7 +19,7 @@ bp = Blueprint("fleet", __name__)
 
 @bp.get("/fleet")
 @ResultEndpoint(params=NoParams(), response=FleetInfo())
-def get_fleet_info(params: Mapping[str, Any], fields: Fields) -> Result:
+def get_fleet_info(params: Mapping[str, Any]) -> Result:
     """Get what the key opens, and which day it is there.
 
     Use it to find out whether a key is of a fleet or of one driver, and which dates are allowed.
@@ -36,12 +35,12 @@ def get_fleet_info(params: Mapping[str, Any], fields: Fields) -> Result:
         "implausible_trips": implausible_trips,
         "last_trip_received_at": received_at if scope.driver_id is None else None,
     }
-    return Result(orjson.dumps(info).decode(), {name: info[name] for name in fields})
+    return Result(orjson.dumps(info).decode(), info)
 
 
 @bp.get("/fleet-aggregate")
 @ResultEndpoint(params=FleetAggregateParams(), response=FleetAggregate(), has_csv=True, credential=Credential.FLEET_KEY)
-def get_fleet_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
+def get_fleet_aggregate(params: Mapping[str, Any]) -> Result:
     """Get the driving of the fleet as a whole, by day, week or month.
 
     The response has the intervals that begin from `start_date` to `end_date`, each whole, and only those in which
@@ -51,4 +50,4 @@ def get_fleet_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     With `group` or `insurance_period`, the response is about this part of the fleet. The four insurance periods, `none`
     included, add up to the whole.
     """
-    return find_fleet_aggregate(get_services().store, get_scope().fleet, **params, fields=fields)
+    return find_fleet_aggregate(get_services().store, get_scope().fleet, **params)

@@ -8,7 +8,6 @@ from flask import Blueprint
 from app.endpoint import Credential, ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, rankings
-from schemas.introspection import Fields
 from schemas.page import RankingPage
 from schemas.params import RankingParams
 
@@ -21,7 +20,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_info/driver_id"}
 @ResultEndpoint(
     params=RankingParams(), response=RankingPage(), has_csv=True, credential=Credential.FLEET_KEY, links=[FIRST_DRIVER]
 )
-def get_ranking(params: Mapping[str, Any], fields: Fields) -> Result:
+def get_ranking(params: Mapping[str, Any]) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 
     The ranking has the drivers who drove in the week or month. The lowest score comes first, or with `order=best` the
@@ -30,4 +29,4 @@ def get_ranking(params: Mapping[str, Any], fields: Fields) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_ranking(get_services().store, get_scope().fleet, **params, fields=fields)
+    return rankings.find_ranking(get_services().store, get_scope().fleet, **params)

@@ -17,7 +17,6 @@ from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url
 from app.services import get_request_time_zone, get_request_today, get_scope, get_services
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
-from schemas.introspection import Fields
 from schemas.page import ReportPage
 from schemas.params import LinkParams, PageParams, ReportParams
 from schemas.report import HEADER, ReportLinks
@@ -45,7 +44,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
     # The links need no key.
     caching=Caching.NEVER,
 )
-def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
+def get_report_links(params: Mapping[str, Any]) -> Result:
     """Get links to the fleet's report of a date.
 
     A weekly report covers the seven full days before its date. Any `report_time` on that date selects it. A monthly
@@ -64,7 +63,7 @@ def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     expires_at = signer.get_expiry_ms()
     csv, page = (signer.build_url(base_url, fleet, *window, file, g.api_key.key_id, expires_at) for file in FILES)
     links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
-    return Result("", {name: links[name] for name in fields})
+    return Result("", links)
 
 
 def _make_not_found(fleet: str, report_date: str, period: str) -> NotFound:
@@ -84,9 +83,9 @@ def _make_not_found(fleet: str, report_date: str, period: str) -> NotFound:
 
 @bp.get("/reports")
 @ResultEndpoint(params=PageParams(), response=ReportPage(), has_csv=True, credential=Credential.FLEET_KEY)
-def list_reports(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_reports(params: Mapping[str, Any]) -> Result:
     """List the reports that are built, newest first."""
-    return find_reports(get_services().store, get_scope().fleet, **params, fields=fields)
+    return find_reports(get_services().store, get_scope().fleet, **params)
 
 
 @bp.get("/report/<rest:link>")

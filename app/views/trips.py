@@ -27,15 +27,13 @@ DETAIL_LIMIT = 5
 
 @bp.get("/driver/<segment:driver_id>/trips")
 @ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), has_csv=True, links=[FIRST_TRIP])
-def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_driver_trips(params: Mapping[str, Any]) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
-    return trips.find_driver_trips(
-        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), fields=fields
-    )
+    return trips.find_driver_trips(get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms())
 
 
 @bp.get("/trips")
@@ -52,7 +50,7 @@ def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
         {"cursor": "$response.body#/next_cursor"},
     ],
 )
-def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_fleet_trips(params: Mapping[str, Any]) -> Result:
     """List the trips of the fleet from a date on, between two dates, or in progress at a time.
 
     Each trip has its own score, and the kinds of values that cannot be. A trip becomes visible four hours after its
@@ -65,15 +63,14 @@ def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     Send `Accept: application/geo+json` to get the page in detail form as GeoJSON (RFC 7946) for a map. `X-Fields` and
     `form` do not apply to it.
     """
-    return fleet_trips.find_fleet_trips(
-        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), fields=fields
-    )
+    return fleet_trips.find_fleet_trips(get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms())
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
 @ResultEndpoint(
     params=TripParams(),
     response=TripDetailPage(),
+    reads_fields=True,
     representations={
         GEO_JSON: Representation(lambda page: stream_json(make_map(page)), TripMap()),
         GPX: Representation(write_gpx),
