@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
-from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
 
@@ -15,30 +14,26 @@ from schemas.near_names import get_near_name
 from schemas.query import UnknownParameters
 
 API = "/api/v1"
-MAX_PORT = 65_535
 # All workers and hosts can share a Redis; `memory` counts in one process.
 STORAGE_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "memory")
 READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest")
 
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
-BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
+# From 1 to 65535.
+PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+# Connections encode a host name, which fails for an empty or a long label.
+HOST = r"([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}|\[[0-9A-Fa-f:]+\]"
+ADDRESS = rf"({HOST}):({PORT})"
+ORIGIN = rf"https?://({HOST})(:({PORT}))?"
+BASE_URL = rf"{ORIGIN}(/[A-Za-z0-9._~-]+)*"
 # Leaflet replaces the names in braces.
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-TILES_URL = re.compile(rf"({ORIGIN.pattern})/([A-Za-z0-9._~/?&=%@:-]|{PLACEHOLDER.pattern})+")
-# The name of a database in MongoDB has at most 63 bytes.
-DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
-# MongoDB has these databases, in which it allows no validators. It refuses a name that differs from one only in case.
-SYSTEM_DATABASES = ("admin", "config", "local")
-# The library `limits` treats `per 0 minutes` as `per 1 minute`.
-ZERO_WINDOWS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
-# Redis cannot store an expiry of any length.
-MAX_WINDOW_SECONDS = 366 * 24 * 3600
+TILES_URL = rf"(?=.*{{z}})(?=.*{{x}})(?=.*{{y}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|{{[zxyr]}})+"
+MONGODB_URI = r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*"
+# The name of a database has at most 63 bytes. MongoDB allows no validators in those that it has itself.
+DATABASE = r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}"
 # Shorter keys can be guessed. `openssl rand -hex 16` prints so many characters.
 MIN_SECRET_CHARS = 32
 # By the version of IP, those of the largest private networks: 10.0.0.0/8 and fc00::/7.
 MIN_PREFIX_BITS = {4: 8, 6: 7}
-# An integer of a structured header field has 15 digits at most (RFC 9651).
-MAX_RATE = 999_999_999_999_999
 
 
 class ConfigError(Exception):
@@ -66,37 +61,33 @@ def _parse_hours(text: str) -> float:
 
 def _parse_rate(text: str) -> RateLimitItem:
     try:
-        rates = parse_many(text)
+        (rate,) = parse_many(text)
     except ValueError:
-        rates = []
-    if len(rates) != 1 or not 1 <= rates[0].amount <= MAX_RATE:
-        raise ValueError(f"one rate from 1 to {MAX_RATE}, such as '5000 per minute'")
-    if ZERO_WINDOWS.search(text) or rates[0].get_expiry() > MAX_WINDOW_SECONDS:
-        raise ValueError("a rate over a time from 1 second to 366 days, such as '5000 per minute'")
-    return rates[0]
+        rate = None
+    if rate is None or rate.amount < 1:
+        raise ValueError("one rate, such as '5000 per minute'")
+    return rate
 
 
-def _parse_bind(text: str) -> str:
-    if not (text.startswith("unix:") and text != "unix:") and not is_address(text):
-        raise ValueError("ADDRESS:PORT or unix:PATH")
-    return text
+def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
+    """Return a function that returns a text if it is empty or matches, otherwise raises ValueError."""
 
+    def parse(text: str) -> str:
+        if text and not re.fullmatch(pattern, text):
+            raise ValueError(meaning)
+        return text
 
-def _parse_address(text: str) -> str:
-    if text and (text.startswith("unix:") or not is_address(text)):
-        raise ValueError("ADDRESS:PORT")
-    return text
+    return parse
 
 
 def is_address(text: str) -> bool:
     """Return whether a text is ADDRESS:PORT."""
-    host, _, port = text.rpartition(":")
-    try:
-        # Connections encode host names like this, which fails for an empty or a very long label.
-        host.encode("idna")
-    except UnicodeError:
-        return False
-    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT
+    return bool(re.fullmatch(ADDRESS, text))
+
+
+def is_base_url(text: str) -> bool:
+    """Return whether a text is the URL of a service, without a trailing slash, user, password or query."""
+    return bool(re.fullmatch(BASE_URL, text))
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -105,41 +96,9 @@ def _split(text: str) -> tuple[str, ...]:
 
 def _parse_origins(text: str) -> tuple[str, ...]:
     origins = _split(text)
-    if not all(map(ORIGIN.fullmatch, origins)):
+    if not all(re.fullmatch(ORIGIN, origin) for origin in origins):
         raise ValueError("origins such as 'https://app.example.com', separated by commas")
     return origins
-
-
-def is_base_url(text: str) -> bool:
-    """Return whether a text is the URL of a service, without a trailing slash, user, password or query."""
-    try:
-        return bool(BASE_URL.fullmatch(text)) and urlsplit(text).port != 0
-    except ValueError:
-        return False
-
-
-def _parse_base_url(text: str) -> str:
-    if text and not is_base_url(text):
-        raise ValueError("a URL such as 'https://api.example.com', without a trailing slash")
-    return text
-
-
-def _parse_tiles_url(text: str) -> str:
-    names = PLACEHOLDER.findall(text)
-    unknown = [f"{{{name}}}" for name in names if name not in ("z", "x", "y", "r")]
-    if unknown:
-        raise ValueError(f"a URL without {unknown[0]}; its placeholders may be {{z}}, {{x}}, {{y}} and {{r}}")
-    if text and not ({"z", "x", "y"} <= set(names) and TILES_URL.fullmatch(text)):
-        raise ValueError("a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png'")
-    return text
-
-
-def _parse_mongodb_uri(text: str) -> str:
-    if text and not text.startswith(("mongodb://", "mongodb+srv://")):
-        raise ValueError("a URI that begins with mongodb:// or mongodb+srv://")
-    if "readpreference=" in text.lower():
-        raise ValueError("a URI without readPreference; set READ_PREFERENCE instead")
-    return text
 
 
 def _parse_choice(*choices: str) -> Callable[[str], str]:
@@ -162,25 +121,6 @@ def _parse_networks(text: str) -> tuple[Network, ...]:
         raise ValueError("addresses and networks such as '10.0.0.5, 10.1.0.0/16', separated by commas") from None
 
 
-def _parse_storage_uri(text: str) -> str:
-    try:
-        scheme = urlsplit(text).scheme
-    except ValueError:
-        # Its message may contain a part of the password.
-        scheme = ""
-    if text and scheme not in STORAGE_SCHEMES:
-        raise ValueError(f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379")
-    return text
-
-
-def _parse_database(text: str) -> str:
-    if not DATABASE.fullmatch(text):
-        raise ValueError("1 to 63 letters, digits, _ or -")
-    if text.lower() in SYSTEM_DATABASES:
-        raise ValueError("a name such as driver_analytics: MongoDB itself uses admin, config and local")
-    return text
-
-
 def _setting(default: str, meaning: str, parse: Callable[[str], Any] = str) -> Any:
     return dataclasses.field(
         default_factory=lambda: parse(default), metadata={"default": default, "meaning": meaning, "parse": parse}
@@ -191,17 +131,36 @@ def _setting(default: str, meaning: str, parse: Callable[[str], Any] = str) -> A
 class Config:
     """The settings. Each has the name of its environment variable in lower case."""
 
-    mongodb_uri: str = _setting("", "the MongoDB to use; if empty, an embedded one", _parse_mongodb_uri)
-    mongodb_database: str = _setting("driver_analytics", "name of the database", _parse_database)
+    mongodb_uri: str = _setting(
+        "",
+        "the MongoDB to use; if empty, an embedded one",
+        _matching(
+            MONGODB_URI,
+            "a URI that begins with mongodb:// or mongodb+srv://, without readPreference: use READ_PREFERENCE",
+        ),
+    )
+    mongodb_database: str = _setting(
+        "driver_analytics",
+        "name of the database",
+        _matching(
+            DATABASE, "1 to 63 letters, digits, _ or -, but not admin, config or local, which MongoDB uses itself"
+        ),
+    )
     read_preference: str = _setting(
         "primaryPreferred",
         f"the replica set members to read from: {', '.join(READ_PREFERENCES)}",
         _parse_choice(*READ_PREFERENCES),
     )
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and of the demonstration key")
-    bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, on which to serve the API", _parse_bind)
+    bind: str = _setting(
+        "127.0.0.1:8000",
+        "address and port, or unix:PATH, on which to serve the API",
+        _matching(rf"unix:.+|{ADDRESS}", "ADDRESS:PORT or unix:PATH"),
+    )
     metrics_bind: str = _setting(
-        "", "address and port on which to serve metrics for Prometheus; if empty, there are none", _parse_address
+        "",
+        "address and port on which to serve metrics for Prometheus; if empty, there are none",
+        _matching(ADDRESS, "ADDRESS:PORT"),
     )
     web_concurrency: int = _setting(
         "0",
@@ -222,11 +181,16 @@ class Config:
         "",
         "the Redis in which all workers and hosts count requests, such as redis://localhost:6379; if empty, the memory "
         "of the one worker",
-        _parse_storage_uri,
+        _matching(
+            rf"({'|'.join(map(re.escape, STORAGE_SCHEMES))})://.*",
+            f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379",
+        ),
     )
     processing_delay_hours: float = _setting("4", "hours after its end at which a trip becomes visible", _parse_hours)
     public_base_url: str = _setting(
-        "", "URL of the service, such as https://api.example.com; if empty, the host of the request", _parse_base_url
+        "",
+        "URL of the service, such as https://api.example.com; if empty, the host of the request",
+        _matching(BASE_URL, "a URL such as 'https://api.example.com', without a trailing slash"),
     )
     secret_key: str = _setting("", "signs report links; if empty, a new one at each start")
     secret_key_fallbacks: tuple[str, ...] = _setting(
@@ -244,7 +208,10 @@ class Config:
     map_tiles_url: str = _setting(
         "",
         "URL of the tiles below the trails of the explorer, with {z}, {x} and {y}; if empty, there is a plain grid",
-        _parse_tiles_url,
+        _matching(
+            TILES_URL,
+            "a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png', without placeholders other than these and {r}",
+        ),
     )
     map_tiles_attribution: str = _setting("", "whose tiles they are; the explorer shows this text on the map")
     mirror_key: str = _setting("", "the API key with which `mirror` reads the other service")
