@@ -16,11 +16,11 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config
 from app.database import is_outage, probe, service_client
 from app.middleware import auth, rate_limit
-from app.middleware.raw_path import RestConverter, SegmentConverter
+from app.middleware.raw_path import SegmentConverter
 from app.report_links import ReportLinkSigner
 from app.services import EXTENSION, Services
 from app.store import Store
-from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
+from app.views import API_VIEWS, ROOT_VIEWS
 
 
 def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
@@ -81,9 +81,9 @@ def _create_routed_app() -> Flask:
     app = Flask("app", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    app.url_map.converters |= {"segment": SegmentConverter, "rest": RestConverter}
-    for blueprint in BLUEPRINTS:
-        app.register_blueprint(blueprint, url_prefix=API)
-    for blueprint in ROOT_BLUEPRINTS:
-        app.register_blueprint(blueprint)
+    app.url_map.converters["segment"] = SegmentConverter
+    for views in API_VIEWS:
+        app.register_blueprint(views.bp, url_prefix=API)
+    for views in ROOT_VIEWS:
+        app.register_blueprint(views.bp)
     return app

@@ -22,19 +22,6 @@ from app.views import (
     trips,
 )
 
-BLUEPRINTS = (
-    drivers.bp,
-    trips.bp,
-    events.bp,
-    aggregates.bp,
-    scores.bp,
-    rankings.bp,
-    report.bp,
-    changes.bp,
-    fleet.bp,
-    groups.bp,
-    health.bp,
-    docs.bp,
-)
-# Outside the API's path.
-ROOT_BLUEPRINTS = (explorer.bp, discovery.bp)
+# In the order of the OpenAPI document.
+API_VIEWS = (drivers, trips, events, aggregates, scores, rankings, report, changes, fleet, groups, health, docs)
+ROOT_VIEWS = (explorer, discovery)

@@ -87,7 +87,7 @@ def get_file(name: str) -> Response:
     return static_response(*FILES[name])
 
 
-@bp.get("/docs/<rest:guide>")
+@bp.get("/docs/<path:guide>")
 @public
 def get_guide(guide: str) -> Response:
     """Return a document of the project as Markdown. Raises NotFound, because an unknown path would require a key."""

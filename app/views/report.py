@@ -88,7 +88,7 @@ def list_reports(params: Mapping[str, Any]) -> Result:
     return find_reports(get_services().store, get_scope().fleet, **params)
 
 
-@bp.get("/report/<rest:link>")
+@bp.get("/report/<path:link>")
 @Endpoint(
     params=LinkParams(),
     files=[media_type for media_type, _, _ in MEDIA.values()],
