@@ -12,6 +12,8 @@ from flask import Response, g, request
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from pymongo import monitoring
 
+from app.services import get_services
+
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
 UNKNOWN_ROUTE = "(unknown path)"
@@ -58,21 +60,16 @@ class Metrics:
         for limit in LIMITS:
             self.refusals.labels(limit)
 
-    def count(self, route: str | None, method: str, status: int, seconds: float) -> None:
-        """Count and time a request."""
-        route = route or UNKNOWN_ROUTE
-        self.requests.labels(route, method if method in METHODS else OTHER_METHOD, status).inc()
-        self.request_seconds.labels(route).observe(seconds)
-
     def observe(self, response: Response) -> None:
         """Count and time the request of a response, and whether it was refused."""
         rule, method, status = request.url_rule, request.method, response.status_code
-        self.count(rule.rule if rule else None, method, status, time.perf_counter() - g.started)
+        route = rule.rule if rule else UNKNOWN_ROUTE
+        self.requests.labels(route, method if method in METHODS else OTHER_METHOD, status).inc()
+        self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
         if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels(g.scope.kind).inc()
-            # `rate_limit.add_headers` has set it.
-            elif g.rate_limit_status is None:
+            elif get_services().limiter.current_limit is None:
                 self.uncounted.inc()
         elif status in REFUSED_STATUSES:
             self.failures.inc()

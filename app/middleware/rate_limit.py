@@ -10,12 +10,11 @@ import math
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask, Response, g
-from flask_limiter import ApplicationLimit, Limiter
+from flask_limiter import ApplicationLimit, Limiter, RequestLimit
 from flask_limiter import RateLimitExceeded as LimitBreached
-from limits import RateLimitItem
 from limits.storage import RedisSentinelStorage, RedisStorage
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, TimeoutError
@@ -42,18 +41,6 @@ return {count, redis.call("PTTL", KEYS[1])}
 """
 # The prefix of the URI schemes of the storages with a circuit breaker; `limits` selects a storage by its scheme.
 GUARDED = "guarded+"
-
-
-class RateLimitStatus(NamedTuple):
-    """How many requests of a limit remain, and when its window closes.
-
-    At `reset_at` (epoch seconds), `retry_after_seconds` (at least 1) from now, the window has closed.
-    """
-
-    limit: RateLimitItem
-    remaining: int
-    reset_at: int
-    retry_after_seconds: int
 
 
 class GuardedRedis(RedisStorage):
@@ -141,24 +128,16 @@ def register(app: Flask, limiter: Limiter) -> None:
 
 def add_headers(response: Response) -> None:
     """Add the rate limit status of the fleet or driver. A request that was not counted has no such headers."""
-    status = get_status() if _has_key() else None
-    if status is not None:
-        policy = get_scope().kind
-        amount, window_seconds, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
+    current = get_services().limiter.current_limit if _has_key() else None
+    if current is not None:
+        policy, amount, window_seconds = get_scope().kind, current.limit.amount, current.limit.get_expiry()
+        remaining = 0 if current.breached else current.remaining
         add = response.headers.add
         add("X-RateLimit-Limit", str(amount))
         add("X-RateLimit-Remaining", str(remaining))
-        add("X-RateLimit-Reset", str(status.reset_at))
+        add("X-RateLimit-Reset", str(math.ceil(current.window.reset_time)))
         add("RateLimit-Policy", f'"{policy}";q={amount};w={window_seconds}')
-        add("RateLimit", f'"{policy}";r={remaining};t={status.retry_after_seconds}')
-
-
-def get_status() -> RateLimitStatus | None:
-    """Return the status of the limit against which the request was counted, or None if it was not counted."""
-    if "rate_limit_status" not in g:
-        g.rate_limit_status = _read_status()
-    status: RateLimitStatus | None = g.rate_limit_status
-    return status
+        add("RateLimit", f'"{policy}";r={remaining};t={_get_retry_seconds(current)}')
 
 
 def _has_key() -> bool:
@@ -184,20 +163,15 @@ def _build_storage_options(config: Config) -> dict[str, Any]:
     return {"storage_uri": GUARDED + config.ratelimit_storage_uri, "storage_options": options | timeouts}
 
 
-def _read_status() -> RateLimitStatus | None:
-    current = get_services().limiter.current_limit
-    if current is None:
-        return None
-    closes_at, remaining = current.window
-    now = time.time()
+def _get_retry_seconds(current: RequestLimit) -> int:
+    """Return the seconds, at least 1, after which the window of a limit has closed."""
     # A window closes after the time of the rate, whatever the clocks say.
-    seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
-    return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)
+    return min(max(1, math.ceil(current.window.reset_time - time.time())), current.limit.get_expiry())
 
 
 def _refuse(error: LimitBreached) -> Response:
-    status, limit = get_status(), error.limit.limit
-    seconds = status.retry_after_seconds if status else limit.get_expiry()
+    (current,), limit = get_services().limiter.current_limits, error.limit.limit
+    seconds = _get_retry_seconds(current)
     amount, unit = _format_count(limit.amount, "request"), limit.GRANULARITY.name
     rate = f"{amount} per {unit if limit.multiples == 1 else _format_count(limit.multiples, unit)}"
     exceeded = f"{get_scope().kind}'s limit of {rate}" if _has_key() else f"limit of {rate} without a valid key"
