@@ -1,6 +1,7 @@
 """The log: one JSON object a line on standard error, with API keys and report links redacted."""
 
 import contextlib
+import json
 import logging
 import logging.config
 import os
@@ -19,14 +20,15 @@ from app.config import API
 from app.store.api_keys import PREFIX
 
 STANDARD_ERROR = 2
-# API keys, and report links with or without their path. A link begins with `["` and the fleet in base64, or, if
-# itsdangerous compressed it, with a dot and zlib's first bytes in base64.
+# In a line of JSON: API keys, and report links with or without their path. A link begins with `["` and the fleet in
+# base64, or, if itsdangerous compressed it, with a dot and zlib's first bytes in base64.
 SECRETS = re.compile(
-    rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|(?:Wy[I-L]|\.eJ)[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*"
+    rf'({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<"\\](?:[^\s"\\]|\\.)*|'
+    r"(?:Wy[I-L]|\.eJ)[0-9A-Za-z_-]{8}[0-9A-Za-z_.-]*"
 )
 REDACTED = r"\1\2[redacted]"
 # Every text that matches the pattern contains one of these, and searching for them is much faster.
-SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "Wy", ".eJ"))
+SECRET_MARKERS = (PREFIX, f"{API}/report/", "Wy", ".eJ")
 
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LEADING_FIELDS = ("timestamp", "level", "event")
@@ -49,29 +51,15 @@ def add_request_id(logger: Any, method: str, event: Event) -> Event:
 def render(logger: Any, method: str, event: Event) -> str:
     """Return the line of an event: JSON with API keys and report links redacted."""
     try:
-        line = orjson.dumps(event, default=str)
+        line = orjson.dumps(event, default=str).decode()
     except TypeError:
         # A client may send bytes that are not UTF-8, which orjson refuses.
-        line = orjson.dumps({name: _escape_surrogates(str(value)) for name, value in event.items()})
-    if any(mark in line for mark in SECRET_MARKERS):
-        line = orjson.dumps(_redact(orjson.loads(line)))
-    return line.decode()
+        line = json.dumps(event, default=str)
+    return SECRETS.sub(REDACTED, line) if any(mark in line for mark in SECRET_MARKERS) else line
 
 
 def _order_fields(logger: Any, method: str, event: Event) -> Event:
     return {**{name: event.pop(name) for name in LEADING_FIELDS}, **event}
-
-
-def _redact(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_redact(name): _redact(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_redact(inner) for inner in value]
-    return SECRETS.sub(REDACTED, value) if isinstance(value, str) else value
-
-
-def _escape_surrogates(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
 
 
 PROCESSORS = (
