@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -28,8 +29,6 @@ PROBLEM_JSON = "application/problem+json"
 ERRORS_PATH = f"{API}/docs/errors"
 # For a browser whose report link is not valid. The address of the service takes the place of `{service}`.
 REFUSED_LINK_PAGE = (files("app") / "docs" / "refused_link.html").read_text("utf-8")
-# The Retry-After of a StoreUnavailable. A failover takes a few seconds.
-STORE_RETRY_AFTER_SECONDS = 2
 # MongoDB's error codes during a failover: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound (for the
 # cluster time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, SnapshotUnavailable (of a
 # member that has just started); and HostUnreachable, HostNotFound, NetworkTimeout and SocketException between members.
@@ -51,12 +50,22 @@ class BaseExtApiException(Exception):
     """
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
+    # Unless the error is made with others.
+    message = ""
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
-        self, message: str, *, errors: Mapping[str, list[str]] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        message: str = "",
+        *,
+        errors: Mapping[str, list[str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        page: str = "",
     ) -> None:
+        """`page` is for browsers, in place of the body: HTML with `{service}` for the address of the service."""
         super().__init__(message)
-        self.message, self.errors, self.headers = message, errors, headers or {}
+        self.message, self.headers = message or self.message, headers or self.headers
+        self.errors, self.page = errors, page
 
     @classmethod
     def describe(cls) -> tuple[str, str]:
@@ -101,12 +110,8 @@ class Unauthorized(BaseExtApiException):
     """
 
     status = HTTPStatus.UNAUTHORIZED
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A valid key is required: send the header 'Authorization: APIKEY <key>'.",
-            headers={"WWW-Authenticate": 'APIKEY realm="fleet"'},
-        )
+    message = "A valid key is required: send the header 'Authorization: APIKEY <key>'."
+    headers = MappingProxyType({"WWW-Authenticate": 'APIKEY realm="fleet"'})
 
 
 class Forbidden(BaseExtApiException):
@@ -117,16 +122,7 @@ class Forbidden(BaseExtApiException):
     """
 
     status = HTTPStatus.FORBIDDEN
-
-    def __init__(
-        self,
-        message: str = "This report link is not valid or has expired. Request the report again to get a new link.",
-        *,
-        page: str = "",
-    ) -> None:
-        """`page` is for browsers, in place of the body: HTML with `{service}` for the address of the service."""
-        super().__init__(message)
-        self.page = page
+    message = "This report link is not valid or has expired. Request the report again to get a new link."
 
 
 class NotFound(BaseExtApiException):
@@ -165,8 +161,7 @@ class InternalError(BaseExtApiException):
     Report the `request_id` to the operator of the service, who finds the reason in the log.
     """
 
-    def __init__(self) -> None:
-        super().__init__("The service failed to process the request. Report the request_id to its operator.")
+    message = "The service failed to process the request. Report the request_id to its operator."
 
 
 class StoreUnavailable(BaseExtApiException):
@@ -177,9 +172,9 @@ class StoreUnavailable(BaseExtApiException):
     """
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
-
-    def __init__(self, message: str = "The database does not respond. Try again in a few seconds.") -> None:
-        super().__init__(message, headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)})
+    message = "The database does not respond. Try again in a few seconds."
+    # In seconds. A failover takes a few of them.
+    headers = MappingProxyType({"Retry-After": "2"})
 
 
 def make_validation_error(errors: Mapping[str, list[str]]) -> ValidationError:
@@ -217,7 +212,7 @@ def build_problem(error: BaseExtApiException, request_id: str, base_url: str) ->
 def make_response(error: BaseExtApiException) -> Response:
     """Return the response to the current request for an error."""
     # Accept has to name the media type of problems or pages. Most clients send `*/*`, for which they expect plain JSON.
-    if isinstance(error, Forbidden) and error.page and prefers(HTML, PROBLEM_JSON, JSON):
+    if error.page and prefers(HTML, PROBLEM_JSON, JSON):
         page = error.page.replace("{service}", html.escape(get_base_url()))
         response = Response(page, error.status, {"Content-Security-Policy": LINKED_PAGE_POLICY}, mimetype=HTML)
     elif prefers(PROBLEM_JSON, JSON):
