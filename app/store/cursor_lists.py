@@ -66,7 +66,7 @@ class Cursors(NamedTuple):
         return cls(scope, state.get("feed_key", ""), state.get("implausible_trips", COUNTED), query)
 
     def read(self, cursor: tuple[Any, ...] | None) -> Bounds | None:
-        """Return the bounds in a cursor, if there is one. Raises ValidationError unless `make` of this list made it."""
+        """Return the bounds in a cursor, if there is one. Raises ValidationError unless this list made it."""
         if cursor is None:
             return None
         signature, *bounds = cursor
@@ -75,13 +75,9 @@ class Cursors(NamedTuple):
             raise ValidationError({"cursor": [INVALID_FOR_LIST]})
         return Bounds(*bounds)
 
-    def make(self, bounds: Bounds) -> str:
-        """Return the cursor of the page that begins the rest of the list, as text."""
-        return encode_cursor(self.scope.identity, [self._sign(bounds), *bounds])
-
     def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str]) -> Result:
         """Return a page, of whose list `rest` is left. `versions` are those of what is on the page."""
-        next_cursor = self.make(rest) if rest else None
+        next_cursor = encode_cursor(self.scope.identity, [self._sign(rest), *rest]) if rest else None
         version = " ".join([str(next_cursor), *versions])
         return Result(version, {**content, "next_cursor": next_cursor}, next_cursor=next_cursor)
 

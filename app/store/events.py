@@ -43,7 +43,10 @@ def find_events(
     with store.snapshot().bind():
         query = (start_date, end_date, sorted(driver_ids), group, order, filters)
         cursors = Cursors.of(store, scope, "events", *query)
-        bounds = cursors.read(cursor) or _find_bounds(store, scope.fleet, start_date, end_date, order)
+        start_id, end_id = (
+            make_event_id(scope.fleet, ms) for ms in find_window(store, scope.fleet, start_date, end_date)
+        )
+        bounds = cursors.read(cursor) or Bounds(start_id, end_id, order == NEWEST)
         conditions = {**match_known_drivers(store, scope, driver_ids, group), **_make_filters(**filters)}
         index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
         left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
@@ -52,12 +55,6 @@ def find_events(
     texts = [orjson.dumps({name: event[name] for name in EVENT_FIELDS}).decode() for event in events]
     window = {"limit": limit, "start_date": start_date, "end_date": end_date}
     return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts)
-
-
-def _find_bounds(store: Store, fleet: str, start_date: str, end_date: str | None, order: str) -> Bounds:
-    """Return the bounds of the events that start on these dates of the fleet."""
-    start_ms, end_ms = find_window(store, fleet, start_date, end_date)
-    return Bounds(make_event_id(fleet, start_ms), make_event_id(fleet, end_ms), order == NEWEST)
 
 
 def _make_filters(
