@@ -102,12 +102,7 @@ def _parse_origins(text: str) -> tuple[str, ...]:
 
 
 def _parse_choice(*choices: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"one of {', '.join(choices)}")
-        return text
-
-    return parse
+    return _matching("|".join(choices), f"one of {', '.join(choices)}")
 
 
 def _parse_level(text: str) -> str:

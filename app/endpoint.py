@@ -122,7 +122,9 @@ class Endpoint:
     def _parse(self, *args: Any, **path: str) -> Mapping[str, Any]:
         """Return the parameters, which requests share, so that nobody can change them. Raises ValidationError."""
         params = self.params.parse(*args, **path)
-        return MappingProxyType({name: _freeze(value) for name, value in params.items()})
+        return MappingProxyType(
+            {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
+        )
 
     def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
         response: Response = view(params)
@@ -200,28 +202,20 @@ def _select(content: Document, fields: Fields) -> Document:
     }
 
 
-def _freeze(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-class _Parsed:
-    """The elements of a list, each parsed when it is read: all of them together may take hundreds of megabytes."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
-
-    def __iter__(self) -> Iterator[Any]:
-        return (orjson.loads(orjson.dumps(value)) for value in self._values)
-
-
 def _parse(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
-    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long."""
+    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long.
+
+    The elements of a list are parsed when they are read: all of them together may take hundreds of megabytes.
+    """
     if any(isinstance(value, list) and len(value) > 1 for value in content.values()) and (
         len(orjson.dumps(content)) > MAX_CONVERTED_BYTES
     ):
         way = "Request each trip by its trip_id, or the page as application/json."
         raise ValidationError({"Accept": [f"The trips of this page are too long together for {media_type}. {way}"]})
-    return {name: _Parsed(value) if isinstance(value, list) else value for name, value in content.items()}
+    return {
+        name: (orjson.loads(orjson.dumps(element)) for element in value) if isinstance(value, list) else value
+        for name, value in content.items()
+    }
 
 
 def public(view: View) -> View:

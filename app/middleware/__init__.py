@@ -4,6 +4,8 @@
 link takes the place of a key. Views do not import from here.
 """
 
+import time
+
 from flask import Flask, Response, g, request
 from flask_limiter import Limiter
 from marshmallow import ValidationError
@@ -30,7 +32,7 @@ def register(app: Flask, limiter: Limiter) -> None:
 
 
 def _before_request() -> None:
-    access_log.start()
+    g.started = time.perf_counter()
     g.request_id = choose_request_id(request.environ.get("HTTP_X_REQUEST_ID", ""))
     _shorten_headers()
     _require_host()

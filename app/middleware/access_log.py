@@ -7,11 +7,6 @@ from flask import Response, g, request
 from app.services import get_services
 
 
-def start() -> None:
-    """Set `g.started`, the time.perf_counter() at the start of the request."""
-    g.started = time.perf_counter()
-
-
 def write(response: Response) -> None:
     """Log a request at INFO. The line has the route instead of the path, which may contain anything."""
     credential, scope = g.get("api_key") or g.get("report_link"), g.get("scope")

@@ -75,16 +75,12 @@ def authenticate() -> None:
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     api_key = get_services().get_api_key(key.strip()) if scheme.lower() == SCHEME else None
     if api_key is None:
-        g.client = _get_client()
+        forwarded_for, trusted = request.headers.get("X-Forwarded-For", ""), get_services().config.trusted_proxies
+        g.client = get_client_ip(request.remote_addr or "", forwarded_for, trusted)
         get_services().count_auth_failure()
         raise Unauthorized
     g.api_key = api_key
     g.scope = api_key.scope
-
-
-def _get_client() -> str:
-    trusted = get_services().config.trusted_proxies
-    return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), trusted)
 
 
 def _verify_report_link() -> ReportLink:

@@ -5,10 +5,9 @@ The examples in the document have dates, so it is generated once a day. The view
 
 import datetime
 import re
-from collections.abc import Iterator
 from http import HTTPStatus
 from importlib.resources import files
-from typing import cast
+from typing import Any, cast
 
 import orjson
 from apispec import APISpec
@@ -16,7 +15,7 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask
 from werkzeug.routing import Rule
 
-from app.endpoint import Credential, Endpoint
+from app.endpoint import Credential
 from app.openapi.converter import SchemaConverter
 from app.openapi.operations import describe_operation, get_operation_id
 from app.openapi.responses import (
@@ -68,12 +67,13 @@ def build_document(app: Flask, base_url: str, today: datetime.date) -> bytes:
     converter = cast(SchemaConverter, plugin.converter)
     converter.today = today
     _add_components(spec, converter, base_url)
-    views, endpoints = app.view_functions, list(_find_endpoints(app))
-    linked = {get_operation_id(views[rule.endpoint]): endpoint for rule, endpoint in endpoints}
-    for rule, endpoint in endpoints:
+    routes: list[tuple[Rule, Any]] = [(rule, app.view_functions[rule.endpoint]) for rule in app.url_map.iter_rules()]
+    # The documentation pages have no `Endpoint`.
+    routes = [(rule, view) for rule, view in routes if hasattr(view, "endpoint")]
+    linked = {get_operation_id(view): view.endpoint for _, view in routes}
+    for rule, view in routes:
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
-        operation = describe_operation(rule, views[rule.endpoint], endpoint, converter, base_url, linked)
-        spec.path(path, operations={"get": operation})
+        spec.path(path, operations={"get": describe_operation(rule, view, converter, base_url, linked)})
     document = spec.to_dict()
     # The version of OpenAPI comes first, for readers.
     document = {"openapi": document["openapi"], **document}
@@ -100,11 +100,3 @@ def _add_components(spec: APISpec, converter: SchemaConverter, base_url: str) ->
     spec.components.response(
         get_response_name(HTTPStatus.NOT_MODIFIED), describe_not_modified(*EVERY_RESPONSE, "ETag", *RATE_LIMIT)
     )
-
-
-def _find_endpoints(app: Flask) -> Iterator[tuple[Rule, Endpoint]]:
-    """Yield the rule and the declaration of every view with `Endpoint`. The documentation pages have none."""
-    for rule in app.url_map.iter_rules():
-        endpoint = getattr(app.view_functions[rule.endpoint], "endpoint", None)
-        if endpoint is not None:
-            yield rule, endpoint

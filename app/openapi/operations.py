@@ -33,8 +33,7 @@ FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the r
 
 def describe_operation(
     rule: Rule,
-    view: Callable[..., Any],
-    endpoint: Endpoint,
+    view: Any,
     converter: SchemaConverter,
     base_url: str,
     linked: Mapping[str, Endpoint],
@@ -43,6 +42,7 @@ def describe_operation(
 
     `linked` has the endpoints that the response may link to, by operationId.
     """
+    endpoint: Endpoint = view.endpoint
     summary, _, description = (inspect.getdoc(view) or "").partition("\n")
     fleet_note = FLEET_KEY_NOTE if endpoint.credential is Credential.FLEET_KEY else ""
     csv_note = CSV_NOTE if isinstance(endpoint, ResultEndpoint) and endpoint.has_csv else ""

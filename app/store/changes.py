@@ -153,7 +153,7 @@ class _Feed(NamedTuple):
         return {**NO_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
-        """Return the first entries, in this order, that match one of the alternatives in `after`."""
+        """Return the first entries, in this order, that match `after`."""
         options: dict[str, Any] = {"sort": order, "limit": limit, "batch_size": limit}
         return list(self.store.trip_changes.find({"fleet": self.fleet, **after}, {"_id": 0}, **options))
 
@@ -193,8 +193,7 @@ class _Feed(NamedTuple):
 
     def get_next_end(self, end_ms: int) -> int:
         """Return the first end of a trip at `end_ms` or later, or NO_END."""
-        match, projection = {"fleet": self.fleet, "trip_end_time": {"$gte": end_ms}}, {"_id": 0, "trip_end_time": 1}
-        entries = self.store.trip_changes.find(match, projection, sort=BY_END, limit=1)
+        entries = self.find({"trip_end_time": {"$gte": end_ms}}, BY_END, 1)
         return next((int(entry["trip_end_time"]) for entry in entries), NO_END)
 
 

@@ -29,44 +29,34 @@ def find_fleet_aggregate(
 
     Raises UnknownRecord. Index: fleet_periods (fleet, segment, period, start_date).
     """
-    match = {"period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
-    periods = _find_periods(store, fleet, group, insurance_period, match)
-    version = " ".join(period["version"] for period in periods)
-    _, last_of = FIRST_AND_LAST_DATE[interval]
-    series = [
-        {
-            "start_date": period["start_date"],
-            "end_date": last_of(period["start_date"]),
-            "fleet_summary": Fragment(period["json"]),
-        }
-        for period in periods
-    ]
-    content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
-    return Result(version, content)
-
-
-def _find_periods(
-    store: Store, fleet: str, group: str | None, insurance_period: str | None, match: Document
-) -> list[Document]:
-    """Return the days, weeks or months of a segment with counted trips: start_date, version and `json`."""
     projection: Document = {"_id": 0} | dict.fromkeys(("start_date", "version", "json"), 1)
     if insurance_period is not None:
         projection["parts"] = {"$elemMatch": {INSURANCE_PERIOD: insurance_period}}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
-    match = {"fleet": fleet, "segment": make_segment(group), **match}
+    dates = {"$gte": start_date, "$lte": end_date}
+    match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}
     with store.snapshot().bind():
         if group is not None:
             find_drivers_of_group(store, Scope(fleet), group, limit=1)
         periods = list(store.fleet_periods.find(match, projection, **options))
-    if insurance_period is not None:
-        periods = [{**period, "json": _get_json(period, insurance_period)} for period in periods]
-    # Where no trip is counted, there is no summary.
-    return [period for period in periods if period.get("json")]
+    series, versions = list[Document](), list[str]()
+    for period in periods:
+        first = period["start_date"]
+        # Where no trip is counted, there is no summary.
+        if summary := _get_json(period, insurance_period):
+            dates = {"start_date": first, "end_date": FIRST_AND_LAST_DATE[interval][1](first)}
+            series.append({**dates, "fleet_summary": Fragment(summary)})
+            versions.append(period["version"])
+    content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
+    return Result(" ".join(versions), content)
 
 
-def _get_json(period: Document, insurance_period: str) -> str | None:
-    """Return the summary of an insurance period, or None without any. `parts` has only the part of it."""
-    if insurance_period == NO_INSURANCE_PERIOD and "parts" not in period:
-        # All trips are without an insurance period: they are the whole.
+def _get_json(period: Document, insurance_period: str | None) -> str | None:
+    """Return the summary of a period, or of an insurance period in it, or None without any.
+
+    `parts` has only the part of the insurance period.
+    """
+    # If all trips are without an insurance period, they are the whole.
+    if insurance_period is None or (insurance_period == NO_INSURANCE_PERIOD and "parts" not in period):
         return period.get("json")
     return next((part.get("json") for part in period.get("parts", ())), None)
