@@ -50,13 +50,9 @@ def _parse_integer(low: int, high: int) -> Callable[[str], int]:
 
 
 def _parse_hours(text: str) -> float:
-    try:
-        hours = float(text)
-    except ValueError:
-        hours = -1.0
-    if not 0 <= hours <= 10_000:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) or float(text) > 10_000:
         raise ValueError("a number of hours from 0 to 10000")
-    return hours
+    return float(text)
 
 
 def _parse_rate(text: str) -> RateLimitItem:

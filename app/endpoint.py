@@ -140,6 +140,7 @@ class ResultEndpoint(Endpoint):
     that CSV is one of them. With `reads_fields`, the view also gets the selected fields, because it reads no others.
     """
 
+    response: Schema
     representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
     has_csv: bool = False
     reads_fields: bool = False
@@ -149,7 +150,7 @@ class ResultEndpoint(Endpoint):
         convert = representation.convert if representation else None
         # X-Fields applies only to JSON.
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
-        fields = select_fields(self._fields, mask)
+        fields = select_fields(fields_of(type(self.response)), mask)
         with get_services().store_breaker.guard():
             arguments = {**params, **representation.params} if representation else params
             result: Result = view(arguments, fields) if self.reads_fields else view(arguments)
@@ -165,12 +166,8 @@ class ResultEndpoint(Endpoint):
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
-    def _fields(self) -> Fields:
-        return fields_of(type(self.response)) if self.response else {}
-
-    @functools.cached_property
     def _representations(self) -> Mapping[str, Representation]:
-        csv = {CSV: Representation(make_csv_writer(self.response))} if self.has_csv and self.response else {}
+        csv = {CSV: Representation(make_csv_writer(self.response))} if self.has_csv else {}
         return {**self.representations, **csv}
 
     def _choose_representation(self) -> tuple[str, Representation | None]:

@@ -70,7 +70,8 @@ def authenticate() -> None:
         g.report_link = _verify_report_link()
         g.scope = Scope(g.report_link.fleet)
         return
-    if credential is Credential.NONE or not is_under_api(request.path):
+    is_under_api = f"{request.path}/".startswith(f"{API}/")
+    if credential is Credential.NONE or not is_under_api:
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     api_key = get_services().get_api_key(key.strip()) if scheme.lower() == SCHEME else None
@@ -93,8 +94,3 @@ def _verify_report_link() -> ReportLink:
         if key is not None and key.scope == Scope(link.fleet):
             return link
     raise Forbidden(page=REFUSED_LINK_PAGE)
-
-
-def is_under_api(path: str) -> bool:
-    """Return whether a path, known or unknown, is under /api/v1."""
-    return path == API or path.startswith(f"{API}/")

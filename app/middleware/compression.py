@@ -43,10 +43,7 @@ def compress(response: Response) -> None:
     header_values, not_modified = dict(iter(headers)), response.status_code == HTTPStatus.NOT_MODIFIED
     if not not_modified and not header_values.get("Content-Type", "").startswith(COMPRESSIBLE):
         return
-    if "Vary" in header_values:
-        headers["Vary"] = f"{header_values['Vary']}, Accept-Encoding"
-    else:
-        headers.add("Vary", "Accept-Encoding")
+    headers["Vary"] = f"{header_values['Vary']}, Accept-Encoding" if "Vary" in header_values else "Accept-Encoding"
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING")
     if not accepted or not_modified or "Content-Encoding" in header_values:
         return

@@ -25,10 +25,7 @@ def add_headers(response: Response) -> None:
     # Werkzeug's headers raise and catch an exception for each absent name, which is slow.
     present = dict(iter(headers))
     description = format_link(DOCUMENT_PATH, "service-desc")
-    if "Link" in present:
-        headers["Link"] = f"{present['Link']}, {description}"
-    else:
-        headers.add("Link", description)
+    headers["Link"] = f"{present['Link']}, {description}" if "Link" in present else description
     if "Cache-Control" not in present:
         headers.add("Cache-Control", Caching.NEVER)
     headers.add("X-Request-ID", g.request_id)

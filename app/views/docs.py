@@ -45,18 +45,13 @@ def _render_text(text: str) -> str:
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
 
 
-def _read_guides() -> dict[str, str]:
-    """Return the documents by name. `app/guides` is the folder docs of the project."""
-    folder = files("app") / "guides"
-    return {
-        file.name: OUTER_LINK.sub(r"\1", file.read_text("utf-8"))
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
-        if file.name.endswith(".md")
-    }
-
-
 ERRORS_PAGE = ERRORS_TEMPLATE.replace("{sections}", "\n".join(map(_render_error, find_error_types()))).encode()
-GUIDES = _read_guides()
+# The documents by name. `app/guides` is the folder docs of the project.
+GUIDES = {
+    file.name: OUTER_LINK.sub(r"\1", file.read_text("utf-8"))
+    for file in (files("app") / "guides").iterdir()
+    if file.name.endswith(".md")
+}
 
 
 @bp.get("/openapi.json")
