@@ -199,20 +199,24 @@ def _select(content: Document, fields: Fields) -> Document:
     }
 
 
-def _parse(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
-    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long.
+class _Parsed:
+    """The elements of a list, each parsed when it is read: all of them together may take hundreds of megabytes."""
 
-    The elements of a list are parsed when they are read: all of them together may take hundreds of megabytes.
-    """
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return (orjson.loads(orjson.dumps(value)) for value in self._values)
+
+
+def _parse(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
+    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long."""
     if any(isinstance(value, list) and len(value) > 1 for value in content.values()) and (
         len(orjson.dumps(content)) > MAX_CONVERTED_BYTES
     ):
         way = "Request each trip by its trip_id, or the page as application/json."
         raise ValidationError({"Accept": [f"The trips of this page are too long together for {media_type}. {way}"]})
-    return {
-        name: (orjson.loads(orjson.dumps(element)) for element in value) if isinstance(value, list) else value
-        for name, value in content.items()
-    }
+    return {name: _Parsed(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
 def public(view: View) -> View:

@@ -12,8 +12,6 @@ from flask import Response, g, request
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from pymongo import monitoring
 
-from app.services import get_services
-
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
 UNKNOWN_ROUTE = "(unknown path)"
@@ -69,7 +67,8 @@ class Metrics:
         if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels(g.scope.kind).inc()
-            elif get_services().limiter.current_limit is None:
+            # `rate_limit.add_headers` has added it if the request was counted.
+            elif "RateLimit" not in response.headers:
                 self.uncounted.inc()
         elif status in REFUSED_STATUSES:
             self.failures.inc()

@@ -44,7 +44,7 @@ Sums = dict[SumKey, Counter[tuple[str | None, str]]]
 def find_stored_groups(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Groups:
     """Return the groups of drivers, as their stored profiles have them."""
     drivers = {"fleet": fleet, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
-    found = find_profiles(store, session, drivers, "groups")
+    found = find_profiles(store, drivers, "groups", session=session)
     return {driver_id: profile["groups"] for driver_id, profile in found.items()}
 
 
