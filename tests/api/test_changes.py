@@ -260,10 +260,12 @@ def test_an_invalid_cursor_is_named_together_with_all_other_wrong_parameters(ser
     assert errors["cursor"] == [f"{expected} Start without a cursor and with an empty copy."]
 
 
-def test_a_cursor_of_the_future_is_a_validation_error(client, load):
+def test_a_cursor_from_before_the_data_were_loaded_from_scratch_is_a_validation_error(client, load):
     load(ended(5))
     client.sync()
-    client.service.db.fleets.update_one({"_id": "f1"}, {"$inc": {"writes": -1}})
+    for name in ("fleets", "fleet_drivers", "trip_changes", "trip_details", "trips"):
+        client.service.db[name].delete_many({})
+    load(ended(5), ended(6))
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
 
 

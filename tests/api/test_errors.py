@@ -4,7 +4,6 @@ import pytest
 from pymongo.errors import OperationFailure
 
 
-
 @pytest.fixture
 def service(shared_service):
     """The service. No test of this module writes."""
