@@ -6,8 +6,7 @@ import logging
 from app.logs import make_logger
 from app.store import Store
 from schemas.identity import make_id
-from scripts.ingest.follow import Follower
-from scripts.ingest.follow_metrics import FollowMetrics
+from scripts.ingest.follow import Follower, FollowMetrics
 from tests.fleet_states import FLEET
 
 

@@ -25,8 +25,7 @@ from app.store import SOURCES, Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.command_line.batches import batches_by_size
-from scripts.command_line.output import echo, make_bar
-from scripts.command_line.private_files import OWNER_ONLY, open_private
+from scripts.command_line.output import OWNER_ONLY, echo, make_bar, open_private
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
 

@@ -14,8 +14,7 @@ from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from app.store.scope import Scope
 from schemas.periods import MS_PER_DAY, now_ms
 from scripts.command_line.batches import batches
-from scripts.command_line.driver_ids import read_driver_ids
-from scripts.command_line.options import FLEET, ID, LABEL, option_once
+from scripts.command_line.options import FLEET, ID, LABEL, option_once, read_driver_ids
 from scripts.command_line.output import echo, echo_table
 from scripts.mongodb.connection import IDS_PER_COMMAND, has_data, name_other_fleets, open_store, require_drivers
 from scripts.mongodb.transactions import run_transaction

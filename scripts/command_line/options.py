@@ -1,6 +1,7 @@
-"""What the options of several commands share: types, the fleet, and the check of options that are given twice."""
+"""What several commands are given: options, with their types and checks, and drivers on standard input."""
 
 import re
+import sys
 import zoneinfo
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,3 +80,27 @@ def _take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -
     if len(values) > 1:
         raise click.UsageError(f"Give {param.opts[0]} once. For several values, run the command several times.", ctx)
     return values[0] if values else None
+
+
+def read_driver_ids(outcome: str, hint: str = "") -> list[str]:
+    """Return the identifiers on the lines of standard input that are not empty, each once, in order.
+
+    Raises click.ClickException if one is invalid, or if there is none. `outcome` then says what did not happen, and
+    `hint` what to do without any.
+    """
+    if sys.stdin is None:
+        raise click.ClickException(f"Standard input is closed: {outcome}.")
+    driver_ids, field = dict[str, None](), Identifier()
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            if text := line.removesuffix(b"\n").decode():
+                driver_ids[field.deserialize(text)] = None
+        except (UnicodeDecodeError, ValidationError) as error:
+            reason = " ".join(error.messages) if isinstance(error, ValidationError) else "Must be UTF-8."
+            if line.endswith(b"\r\n"):
+                # As programs on Windows write a line.
+                reason += " It ends with CR LF; a line must end with LF alone."
+            raise click.ClickException(f"Line {number} of standard input: {reason} {outcome.capitalize()}.") from None
+    if not driver_ids:
+        raise click.ClickException(f"Standard input has no driver_id: {outcome}.{hint}")
+    return list(driver_ids)

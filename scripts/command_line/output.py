@@ -1,10 +1,12 @@
-"""What commands print: lines and tables, in which nothing is hidden from a reader, questions, and progress bars."""
+"""What commands print, with nothing hidden from a reader: lines, tables, questions, progress; and private files."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import click
 
@@ -15,6 +17,8 @@ T = TypeVar("T")
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+# The permissions of a folder with personal data or secrets, which only its owner can read.
+OWNER_ONLY = 0o700
 
 
 def is_visible(text: str) -> bool:
@@ -80,3 +84,12 @@ def sum_with_progress(label: str, length: int, counts: Iterable[int]) -> int:
             total += count
             bar.update(count)
     return total
+
+
+def open_private(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file to write, with the permissions 0600 if this creates it. `options` are further arguments of `open`."""
+    return open(path, mode, opener=_open_for_owner, **options)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -19,7 +19,7 @@ from schemas.date_params import HISTORY
 from schemas.periods import get_today, monday_of
 from scripts.admin.keys import issue_key
 from scripts.command_line.addresses import get_local_url
-from scripts.command_line.private_files import open_private
+from scripts.command_line.output import open_private
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
 from scripts.reports.build import find_current_windows

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import click
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from pymongo.client_session import ClientSession
 from pymongo.errors import PyMongoError
 
@@ -15,13 +16,13 @@ from app.logs import make_logger
 from app.store import SOURCES, Document, Store
 from schemas.identity import make_id, split_id
 from schemas.periods import now_ms
+from schemas.plausibility import WORDS
 from scripts.command_line.addresses import serve_metrics
 from scripts.command_line.batches import batches_by_size
 from scripts.command_line.output import echo, with_progress
-from scripts.command_line.signals import end_on_signals
+from scripts.command_line.running import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.doubts import Doubts
-from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.periods import Day, days_of
 from scripts.materialize.read_models import materialize
@@ -32,6 +33,7 @@ from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
 from scripts.mongodb.transactions import run_transaction
 
+PREFIX = "driver_analytics_follow"
 RETRY_SECONDS = 1.0
 # How often the resume token is stored without changes, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
@@ -59,6 +61,27 @@ def follow() -> None:
         log = make_logger(logging.getLevelNamesMapping()[config.log_level])
         for _ in Follower(store, metrics, log).follow():
             pass
+
+
+class FollowMetrics:
+    """The metrics of a process, and their registry. `until_ms` is the time until which all changes are applied."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.until_ms = now_ms()
+        lag = Gauge(f"{PREFIX}_lag_seconds", "Age of the oldest change that may not be applied.", registry=registry)
+        lag.set_function(lambda: max(0.0, time.time() - self.until_ms / 1000))
+        self.changes = self._count("changes", "Changes that were read, those of the commands included.")
+        self.invalid = self._count("invalid_documents", "Invalid source documents that were left out.")
+        self.doubtful = self._count("doubtful_trips", "Trips that are not plausible, by kind.", "kind")
+        for kind in WORDS:
+            # So that a kind is 0, not absent, before its first trip.
+            self.doubtful.labels(kind)
+        self.comparisons = self._count("comparisons", "Comparisons of all documents, without a usable resume token.")
+        self.repairs = self._count("repairs", "Documents of read models that such a comparison repaired.")
+
+    def _count(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"{PREFIX}_{name}", description, labels, registry=self.registry)
 
 
 class Follower:

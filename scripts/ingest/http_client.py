@@ -19,8 +19,8 @@ from werkzeug.http import parse_date
 
 from app.config import API
 from app.store import Document
-from scripts.command_line.extras import importing_from_extra
 from scripts.command_line.output import echo
+from scripts.command_line.running import importing_from_extra
 
 # Requests at the same time. A few make up for the distance of the service, and leave room for its other clients.
 REQUESTS = 4

@@ -13,8 +13,7 @@ from app.store import Document, Store
 from schemas.driver import ImportedDriver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
-from scripts.command_line.output import echo
-from scripts.command_line.private_files import open_private
+from scripts.command_line.output import echo, open_private
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest.doubts import Doubts
 from scripts.materialize.periods import days_of

@@ -17,10 +17,9 @@ from app.store.driver_periods import BY_DRIVER, HAS_SUMMARY
 from app.store.fleets import get_time_zone
 from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE, midnight
-from scripts.command_line.extras import importing_from_extra
 from scripts.command_line.options import DATE, FLEET, ID, option_once
-from scripts.command_line.output import echo
-from scripts.command_line.private_files import OWNER_ONLY, open_private
+from scripts.command_line.output import OWNER_ONLY, echo, open_private
+from scripts.command_line.running import importing_from_extra
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST

@@ -12,8 +12,7 @@ from app.store.groups import count_drivers
 from schemas.driver import MAX_GROUPS
 from schemas.identity import ids_of_fleet, make_id
 from scripts.command_line.batches import batches
-from scripts.command_line.driver_ids import read_driver_ids
-from scripts.command_line.options import FLEET, ID
+from scripts.command_line.options import FLEET, ID, read_driver_ids
 from scripts.command_line.output import echo, echo_table, sum_with_progress
 from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize

@@ -7,9 +7,8 @@ import signal
 import click
 
 from scripts.command_line.addresses import listen
-from scripts.command_line.extras import importing_from_extra
 from scripts.command_line.output import echo
-from scripts.command_line.signals import end_on_signals
+from scripts.command_line.running import end_on_signals, importing_from_extra
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 

@@ -13,7 +13,7 @@ from app import create_app
 from app.config import API, Config
 from app.services import get_services
 from app.store import Store
-from scripts.ingest.follow_metrics import FollowMetrics
+from scripts.ingest.follow import FollowMetrics
 from scripts.server.collectors import StoreCollector
 from tests.factories import make_trip
 from tests.service_process import ROOT
