@@ -127,9 +127,5 @@ def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]
 
 def _materialize_parts(store: Store, fleet: str, driver_ids: list[str]) -> Iterator[int]:
     for part in batches(driver_ids, DRIVERS_PER_PART):
-        yield run_transaction(store, fleet, partial(_materialize_part, store, fleet, part))
-
-
-def _materialize_part(store: Store, fleet: str, driver_ids: list[str], session: ClientSession) -> int:
-    materialize(store, session, fleet, driver_ids, {})
-    return len(driver_ids)
+        run_transaction(store, fleet, partial(materialize, store, fleet=fleet, driver_ids=part, trips={}))
+        yield len(part)
