@@ -36,7 +36,7 @@ class StartDate(Date):
         self,
         description: str,
         *,
-        period: PeriodName = DAY,
+        period: PeriodName | None = DAY,
         param: str = "",
         today_allowed: bool = False,
         required: bool = True,
@@ -49,7 +49,7 @@ class StartDate(Date):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text, today = super()._deserialize(value, attr, data, **kwargs), data[TODAY]
         period = data.get(self.param, self.period)
-        # If the type of the period is invalid, only a date that no period may have is an error, too.
+        # If the type of the period is invalid or missing, only a date that no period may have is an error, too.
         first = get_first_date(today, period if period in PERIODS else MONTH, self.history)
         last = today if self.today_allowed else today - datetime.timedelta(days=1)
         if not first <= datetime.date.fromisoformat(text) <= last:

@@ -311,6 +311,7 @@ class RankingParams(PageParams):
         "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
         "For a month, its first day: from the month of the date six months ago to yesterday.",
         param="period",
+        period=None,
     )
     behaviour = Choice(
         "Rank by the points that this behaviour costs, in place of the score. `worst`: the most points first. Among "

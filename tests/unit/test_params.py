@@ -217,6 +217,7 @@ def test_an_interval_is_a_day_a_week_or_a_month(clock, interval):
         ("period=&start_date=2025-08-25&order=x&min_distance_miles=-1", "min_distance_miles order period start_date"),
         ("start_date=2026-03-17&limit=0&driver_id=d1", "driver_id limit period"),
         ("period=x&start_date=2025-09-01", "period"),
+        ("start_date=2025-09-01", "period"),
         *((f"period=week&start_date={date}", "") for date in ("2025-09-22", "2026-03-16")),
         *((f"period=week&start_date={date}", "start_date") for date in ("2025-09-15", "2026-03-10", "2026-03-23")),
         *((f"period=month&start_date={date}", "") for date in ("2025-09-01", "2026-03-01")),
