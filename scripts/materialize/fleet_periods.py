@@ -11,9 +11,8 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.driver_periods import find_profiles
 from schemas.fleet import CONTRIBUTION, add_whole, make_fleet_summary
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, first_of_month, last_of_month
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
@@ -43,9 +42,10 @@ Sums = dict[SumKey, Counter[tuple[str | None, str]]]
 
 def find_stored_groups(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Groups:
     """Return the groups of drivers, as their stored profiles have them."""
-    drivers = {"fleet": fleet, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
-    found = find_profiles(store, drivers, "groups", session=session)
-    return {driver_id: profile["groups"] for driver_id, profile in found.items()}
+    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
+    # In no order: MongoDB may read them in the index of groups, and would sort them.
+    found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1, "groups": 1}, session=session)
+    return {profile["driver_id"]: profile["groups"] for profile in found}
 
 
 def change_sums(
