@@ -77,7 +77,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     paths = [path.resolve() for path in (*(path for path, _ in files), *filter(None, targets))]
     if len({*paths}) < len(paths):
         raise click.UsageError(
-            f"The inputs and their files of rejected lines must differ: {', '.join(path.name for path in paths)}. Rename "
+            f"Inputs and files of rejected lines must differ: {', '.join(path.name for path in paths)}. Rename "
             "an input, or import the files one after another."
         )
     with loader.open_for_loading() as store, loader.naming_new_fleet(store, fleet):
