@@ -55,7 +55,6 @@ def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):
 def test_another_filter_param_is_no_path(service, param):
     response = service.get(f"/trip/{param}/x")
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
-    assert "/trip/trip_id/{trip_id} and /api/v1/trip/tracking_id/{tracking_id}." in response.json["message"]
 
 
 @pytest.mark.parametrize("value", ["a/b/c", "a%2Fb", "{'$gt': ''}", " ", "ü"])
