@@ -56,30 +56,25 @@ def test_the_program_ends_with_one_line():
     assert ended.stderr.startswith("Error: MONGODB_URI cannot be used")
 
 
+PORT = free_port()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"RATE_LIMIT": "x"}, "RATE_LIMIT=x cannot be used"),
         ({"MONGODB_URI": ""}, "MONGODB_URI is not set"),
         ({"BIND": f"unix:{__file__}"}, f"Cannot serve on unix:{__file__}: {__file__} is not a socket"),
+        ({"METRICS_BIND": f"127.0.0.1:{PORT}"}, "PROMETHEUS_MULTIPROC_DIR= cannot be used: METRICS_BIND needs"),
+        (
+            {"BIND": f"0.0.0.0:{PORT}", "METRICS_BIND": f"127.0.0.1:{PORT}"},
+            f"Cannot serve on 127.0.0.1:{PORT}: Address already in use. ",
+        ),
     ],
+    ids=["RATE_LIMIT", "MONGODB_URI", "no socket", "no folder of metrics", "one port twice"],
 )
 def test_a_setting_that_cannot_be_used_is_named_in_one_line(error_of, settings, message):
     assert error_of(**settings).startswith(f"Error: {message}")
-
-
-@pytest.mark.parametrize("folder", ["", "/nowhere"])
-def test_metrics_without_a_folder_are_an_error_in_one_line(error_of, folder):
-    line = error_of(METRICS_BIND=f"127.0.0.1:{free_port()}", PROMETHEUS_MULTIPROC_DIR=folder)
-    assert line.startswith(f"Error: PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs")
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
-def test_metrics_on_the_port_of_the_service_are_an_error_in_one_line(error_of, address):
-    port = free_port()
-    line = error_of(BIND=f"{address}:{port}", METRICS_BIND=f"127.0.0.1:{port}")
-    assert line.startswith(f"Error: Cannot serve on 127.0.0.1:{port}: Address already in use. ")
-    assert line.endswith("set METRICS_BIND to another ADDRESS:PORT.")
 
 
 @pytest.mark.parametrize("setting", ["BIND", "METRICS_BIND"])
