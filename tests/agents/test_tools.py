@@ -41,23 +41,12 @@ CASES = {
             "not_known": 0,
         },
     ),
-    "the first of few weeks is compared, too": (
-        "fleet_summary",
-        {"count": 1},
-        {"intervals.*.start_date": ["2026-03-09"], "intervals.0.change.trip_count": 3},
-    ),
     "months of the fleet before the last 24 are not known": (
         "fleet_summary",
         {"period": "month", "count": 10, "date": "2024-08-31"},
         {"intervals": [], "not_known": 4},
     ),
-    "a year of the fleet is known": (
-        "fleet_summary",
-        {"period": "month", "count": 12},
-        {"intervals.*.start_date": ["2025-09-01"], "intervals.*.change": [None], "not_known": 0},
-    ),
     "every driver is listed": ("find_drivers", {}, {IDS: ["ann", "bob", "cem", "dee"], "count": 4, "next_page": None}),
-    "names are empty where there are none": ("find_drivers", {"search": "dee"}, {"drivers.*.first_name": [""]}),
     "a summary is of last week": (
         "driver_summary",
         ANN,
@@ -69,7 +58,6 @@ CASES = {
             "score_before.fm_score": 100,
         },
     ),
-    "any date selects its day": ("driver_summary", {**ANN, "period": "day", "date": "2026-03-11"}, {"window": DAY}),
     "the current week ends today": (
         "driver_summary",
         {**ANN, "date": "2026-03-17"},
@@ -110,11 +98,6 @@ CASES = {
             "intervals": {"2026-03-09": 88.3, "2026-03-11": 80},
         },
     ),
-    "a window that begins today ends today": (
-        "list_trips",
-        {**ANN, "start_date": "2026-03-18"},
-        {"window.end_date": "2026-03-18"},
-    ),
     "who did not drive before is told": ("explain_score", {"driver_id": "cem"}, {"score_before": "did_not_drive"}),
     "the lowest scores come first, without those who lost nothing": (
         "who_needs_coaching",
@@ -132,11 +115,6 @@ CASES = {
         {"behaviour": "hard_brake", "order": "got_worse"},
         {NESTED_IDS: ["ann"], "compared_driver_count": 2, "left_out": 0},
     ),
-    "who lost as much by a behaviour did not get worse": (
-        "who_needs_coaching",
-        {"behaviour": "overspeeding", "order": "got_worse"},
-        {NESTED_IDS: [], "compared_driver_count": 2},
-    ),
     "only those whose score fell got worse": (
         "who_needs_coaching",
         {"order": "got_worse"},
@@ -151,11 +129,6 @@ CASES = {
         "who_needs_coaching",
         {"min_distance_miles": 10.5},
         {NESTED_IDS: ["ann"], "driver_count": 1},
-    ),
-    "who drove less before did not get worse": (
-        "who_needs_coaching",
-        {"order": "got_worse", "min_distance_miles": 10.5},
-        {NESTED_IDS: [], "compared_driver_count": 0},
     ),
     "the trips that cost most come first": (
         "list_trips",

@@ -159,7 +159,7 @@ def _gap_trip():
 
 
 def _trips_of_wrong_clocks():
-    """Yield trips with points and events of another time, or at a place out of reach, and one over forty hours."""
+    """Yield trips with points and events of another time, or at a place out of reach."""
     for name, count, back in (("1970", 3, epoch_ms(last_week())), ("weeks", 1, 1024 * 7), ("days", 61, 5)):
         trail = straight_trail(epoch_ms(last_week()))
         for point in trail[:count]:
@@ -172,10 +172,6 @@ def _trips_of_wrong_clocks():
     ]
     trail = straight_trail(begin)
     yield make_trip(last_week(), "clock", trip_id="outside", trail_path=trail, events=events)
-    trail = [make_point(begin + 100_000 * n, latitude=41 + n / 1000) for n in range(1441)]
-    events = [make_event(begin + hours * 3_600_000, **_place(trail, hours * 36)) for hours in (1, 20)]
-    end = begin + 40 * 3_600_000
-    yield make_trip(last_week(), "clock", trip_id="long", trail_path=trail, events=events, trip_end_time=end)
 
 
 def _trips_of_wrong_numbers():

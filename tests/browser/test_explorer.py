@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import zlib
 from urllib.parse import quote
 
 import pytest
@@ -202,7 +201,7 @@ def test_every_view_is_accessible_and_fits_and_logs_nothing(visit, axe, fleet, w
     assert [url for url in opened.urls if not url.startswith(opened.address)] == []
 
 
-def test_bars_and_swatches_keep_their_colours_on_paper_and_where_the_system_sets_the_colours(visit):
+def test_bars_and_swatches_keep_their_colours_where_the_system_sets_the_colours(visit):
     plain, forced = visit("demo"), visit("demo", forced_colors="active")
     for bar in (".loss-bar .overspeeding", ".columns .overspeeding", ".legend .overspeeding"):
         colours = [
@@ -210,10 +209,6 @@ def test_bars_and_swatches_keep_their_colours_on_paper_and_where_the_system_sets
             for opened in (plain, forced)
         ]
         assert colours == ["rgb(217, 115, 13)"] * 2, bar
-    # What the browser draws on paper: each stream of a PDF is compressed, and `rg` sets the colour of what is filled.
-    streams = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)endstream", plain.page.pdf(), re.DOTALL)
-    drawn = b"".join(zlib.decompressobj().decompress(stream) for stream in streams)
-    assert drawn.count(b".851 .451 .051 rg") >= plain.page.locator("i.overspeeding").count()
 
 
 def test_a_hostile_name_is_text_in_every_view(visit):

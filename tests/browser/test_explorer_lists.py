@@ -64,12 +64,6 @@ def test_places_have_each_driver_once_and_lead_to_their_events(visit):
     expect(places).to_have_count(2)
 
 
-def test_events_on_both_sides_of_the_antimeridian_are_near_each_other_on_the_map(visit):
-    page = visit("pacific", "#/events?bbox=179.9,-17.1,-179.9,-16.9").page
-    expect(page.locator(".lead")).to_contain_text("3 events of 1 driver")
-    expect(page.locator(".map .marker")).to_have_text(["B", "B", "B"])
-
-
 def test_an_event_without_a_position_is_in_the_list_only_and_one_at_a_pole_has_a_place(visit):
     page = (opened := visit("pacific", "#/events")).page
     expect(page.locator(ROWS)).to_have_count(6)
@@ -77,16 +71,6 @@ def test_an_event_without_a_position_is_in_the_list_only_and_one_at_a_pole_has_a
     expect(page.locator(".places li > a")).to_have_text(["2 events of 1 driver"])
     page.locator(".places li > a").click()
     expect(page.locator(ROWS)).to_have_count(2)
-
-
-def test_events_in_kilometres_have_the_same_addresses(visit):
-    page = (opened := visit("yesterday", "#/events?behaviour=overspeeding")).page
-    page.get_by_label("Units").select_option("km")
-    (least := page.get_by_label("km/h over the limit")).fill("56")
-    least.press("Enter")
-    expect(page.locator(ROWS)).to_have_count(2)
-    assert opened.view() == "#/events?behaviour=overspeeding&over=34.797"
-    assert "50 km/h over the limit of 64 km/h for 12 s" in opened.text(f"{ROWS}:last-child")
 
 
 def test_more_than_5000_events_are_read_on_request(visit):

@@ -169,30 +169,37 @@ def test_an_import_says_how_many_it_loaded_and_what_they_do(command, set_policy,
     assert f"trips.ndjson: implausible trips: {len(IMPLAUSIBLE)}. They {effect}" in said
 
 
-def test_the_time_of_the_last_trip_moves_when_a_trip_is_stored_changed_or_deleted_and_not_by_settings(
-    command, mongod, clock, set_policy
-):
-    def received_at():
-        return Service(mongod).get("/fleet").json["last_trip_received_at"]
+@pytest.fixture
+def received_at(mongod, clock):
+    """Do something a minute later, and return when the fleet received its last trip."""
 
-    load(mongod, drivers=DRIVERS)
-    assert received_at() is None
-    times = []
-    for change in (
-        lambda: load(mongod, *PLAUSIBLE),
-        lambda: load(mongod, {**PLAUSIBLE[0], "distance_miles": 1.0}),
-        lambda: command("erase", "--fleet", "f1", "--driver", "d2", "--yes"),
-    ):
+    def received_at(change=lambda: None):
         clock.shift(60)
         change()
-        times.append(received_at())
-        clock.shift(60)
-        load(mongod, {**PLAUSIBLE[0], "distance_miles": 1.0} if len(times) > 1 else PLAUSIBLE[0])
-        set_policy("leave-out")
-        command("fleets", "set", "--fleet", "f1", "--time-zone", "Asia/Tokyo")
-        assert received_at() == times[-1]
+        return Service(mongod).get("/fleet").json["last_trip_received_at"]
+
+    return received_at
+
+
+def test_the_time_of_the_last_trip_moves_when_a_trip_is_stored_changed_or_deleted(command, mongod, received_at):
+    load(mongod, drivers=DRIVERS)
+    times = [
+        received_at(lambda: load(mongod, *PLAUSIBLE)),
+        received_at(lambda: load(mongod, {**PLAUSIBLE[0], "distance_miles": 1.0})),
+        received_at(lambda: command("erase", "--fleet", "f1", "--driver", "d2", "--yes")),
+    ]
     assert times == sorted(set(times))
     assert Service(mongod).get("/fleet", driver="d0").json["last_trip_received_at"] is None
+
+
+def test_the_time_of_the_last_trip_stays_with_the_same_trips_and_other_settings(
+    command, mongod, received_at, set_policy
+):
+    load(mongod, *PLAUSIBLE)
+    before = received_at()
+    assert received_at(lambda: load(mongod, *PLAUSIBLE)) == before
+    assert received_at(lambda: set_policy("leave-out")) == before
+    assert received_at(lambda: command("fleets", "set", "--fleet", "f1", "--time-zone", "Asia/Tokyo")) == before
 
 
 def test_follow_counts_each_kind_and_logs_the_first_trip(mongod, log):
