@@ -159,27 +159,17 @@ def _gap_trip():
 
 
 def _trips_of_wrong_clocks():
-    """Yield trips with points and events of another time, or at a place out of reach."""
+    """Yield trips with points of another time."""
     for name, count, back in (("1970", 3, epoch_ms(last_week())), ("weeks", 1, 1024 * 7), ("days", 61, 5)):
         trail = straight_trail(epoch_ms(last_week()))
         for point in trail[:count]:
             point["timestamp"] -= back if name == "1970" else back * 86_400_000
         yield make_trip(last_week(), "clock", trip_id=name, trail_path=trail)
-    begin = epoch_ms(last_week())
-    events = [
-        make_event(begin - 86_400_000),
-        make_event(begin + 300_000, event_start_latitude=48.1, event_start_longitude=2.3),
-    ]
-    trail = straight_trail(begin)
-    yield make_trip(last_week(), "clock", trip_id="outside", trail_path=trail, events=events)
 
 
-def _trips_of_wrong_numbers():
-    """Yield a trip with limits and speeds that cannot be, and trips whose totals differ from their events."""
+def _trips_of_wrong_totals():
+    """Yield trips whose totals differ from their events."""
     begin = epoch_ms(last_week())
-    numbers = ((32, 0, 38), (32, -1, 38), (32, 255, 38), (3200, 35, 6553.5), (62, 35, 40), (62, 35, 71))
-    events = [make_speeding(begin + 60_000 * n, *data) for n, data in enumerate(numbers)]
-    yield make_trip(last_week(), "numbers", trip_id="limits", events=events)
     summary = make_event_summary(phone_use_count=2, phone_use_time_seconds=120, hard_brake_count=3)
     brakes = [make_event(begin + 60_000 * n) for n in range(3)]
     for name, totals, events in (
@@ -194,17 +184,15 @@ def _trips_of_wrong_numbers():
 def _of_the_field():
     """Return trips as wrong devices record them, and two drivers of one name."""
     names = {"first_name": "Jan", "last_name": "Example"}
-    trips = [*_braking_trips(), _gap_trip(), *_trips_of_wrong_clocks(), *_trips_of_wrong_numbers()]
+    trips = [*_braking_trips(), _gap_trip(), *_trips_of_wrong_clocks(), *_trips_of_wrong_totals()]
     return trips, [make_driver(driver_id, **names) for driver_id in ("jan-1", "jan-2")]
 
 
 def _denver_trips():
     """Yield a trip on Friday evening in Denver, and one in the hour that is repeated when summer time ends."""
     yield make_trip(last_week(5, "05:30"), trip_id="friday")
-    begin = epoch_ms("2025-11-02T07:40")
-    events = [make_event(begin + minutes * 60_000) for minutes in (5, 35)]
-    end = begin + 2_400_000
-    yield make_trip("2025-11-02T07:40", "hour", trip_id="repeated", events=events, trip_end_time=end)
+    end = epoch_ms("2025-11-02T08:20")
+    yield make_trip("2025-11-02T07:40", "hour", trip_id="repeated", trip_end_time=end)
 
 
 # The names of drivers, and how they are shown.

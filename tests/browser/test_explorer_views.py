@@ -413,10 +413,6 @@ def test_a_driver_is_compared_with_the_fleet_or_another_driver_by_an_address_tha
     page.locator(".found a").press("Enter")
     assert demo.wait("and Benjamin") == "Liam O'Connor and Benjamin Clarke"
     assert score.all_inner_texts() == drivers
-    losses = page.locator(".sides tbody tr").nth(1).locator("td").first.inner_text()
-    assert re.match(r"−[\d.]+\s+[\d.]+ % of the driving time", losses)
-    chosen = page.locator(".columns [aria-current=true]")
-    assert chosen.locator("b").all_inner_texts() == drivers
     shared.open(f"#{page.url.partition('#')[2]}")
     assert shared.text() == demo.text()
 
@@ -577,35 +573,6 @@ def test_positions_that_are_not_from_the_time_of_the_trip_are_named_and_not_draw
     assert first is None or field.text("output").startswith(first)
 
 
-def test_an_event_outside_its_trip_says_so_and_has_its_date_and_no_speed(visit):
-    page = (field := visit("field", "#/trip/outside?event=0")).page
-    day = datetime.datetime.fromisoformat(last_week(1))
-    assert re.search(
-        rf"{day:%a}, {day.day} \w+ {day.year}, 08:00:00\nHard braking\nFor 1 s, at ", field.text("#event-0")
-    )
-    endings = [text.split(". ")[-1] for text in page.locator(".events small").all_inner_texts()]
-    assert endings == ["Its time is outside the trip.", "Its place is outside the trip."]
-    assert field.text("output").endswith(":00 UTC · 41.25000, -96.50000")
-    field.open("#/trip/outside")
-    expect(page.locator(".leaflet-control-scale-line")).to_have_text(re.compile(r"^(\d+ ft|1 mi)$"))
-
-
-def test_in_the_hour_that_a_change_of_clocks_repeats_times_have_their_zone(visit):
-    page = (denver := visit("denver", "#/trip/repeated")).page
-    assert denver.text("h1") == "Trip on Sun, 2 Nov 2025, 01:40 MDT – 01:20 MST America/Denver"
-    assert page.locator(".events time").all_inner_texts() == ["01:45:00 MDT", "01:15:00 MST"]
-
-
-def test_a_limit_or_speed_that_cannot_be_is_unknown(visit):
-    texts = visit("field", "#/trip/limits").text(".events").split("\n")
-    assert [text.split(", at 41")[0] for text in texts if " for 1 s" in text] == [
-        *["Limit unknown, at 32 mph for 1 s, up to 38 mph"] * 3,
-        "Over the limit of 35 mph for 1 s",
-        "27 mph over the limit of 35 mph for 1 s",
-        "27 mph over the limit of 35 mph for 1 s, up to 71 mph",
-    ]
-
-
 DIFFER = "The score is from the totals of the trip, which differ from this list."
 PHONE = "Phone use: counted 2 times, 2 min; 0 listed"
 
@@ -648,7 +615,6 @@ def test_a_place_opens_in_openstreetmap_by_a_link_that_tells_it_nothing(visit):
     url = "https://www.openstreetmap.org/"
     expect(link).to_have_attribute("href", f"{url}?mlat=41.30000&mlon=-96.50000#map=17/41.30000/-96.50000")
     expect(link).to_have_attribute("rel", "noreferrer")
-    assert "If the service has the setting MAP_TILES_URL" in odd.text()
     assert [address for address in odd.urls if not address.startswith(odd.address)] == []
 
 
@@ -695,18 +661,10 @@ def test_a_trip_that_a_search_finds_has_the_name_of_its_driver(visit):
     expect(demo.page.locator(".found small")).to_have_text(re.compile(r"^Liam O'Connor · .+ UTC · .+ mi$"))
 
 
-def test_a_search_takes_a_request_of_drivers_and_says_how_many_it_shows(visit):
-    many = visit("many")
-    requested = len(many.urls)
-    many.open("#/search/n99%20DRIVER")
+def test_a_search_says_how_many_of_the_drivers_it_shows(visit):
+    many = visit("many", "#/search/n99%20DRIVER")
     many.page.get_by_text("50 of 111 drivers. Type more of the name.").wait_for()
     assert many.page.locator(".found li").count() == 50
-    found = [url for url in many.urls[requested:] if "/api/v1/" in url]
-    assert [url.split("/api/v1/")[1] for url in found] == [
-        "drivers?search=n99+DRIVER&limit=50",
-        "trip/trip_id/n99%20DRIVER",
-        "trip/tracking_id/n99%20DRIVER",
-    ]
 
 
 def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_is(visit):
@@ -721,11 +679,6 @@ def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_
     assert "Start (America/Denver)" in denver.text()
     assert denver.page.locator("footer p").inner_text() == "Dates and times are in America/Denver."
     assert f"Fri {start.day} {start:%b}, {time}" in denver.text()
-    denver.open(f"#/driver/d1?interval=day&at={start.date()}")
-    denver.wait("d1")
-    expect(denver.page.locator("table.trips")).to_contain_text(f"Fri {start.day} {start:%b}, {time}")
-    zone = "import('./explorer/format.js').then(f => [f.today(), f.zone])"
-    assert denver.page.evaluate(zone) == [str(datetime.datetime.now(start.tzinfo).date()), "America/Denver"]
 
 
 @pytest.mark.parametrize(

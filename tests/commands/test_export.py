@@ -110,12 +110,6 @@ def test_since_leaves_out_the_trips_and_days_before_a_date_in_the_time_zone_of_t
     assert [day["date"] for day in read(folder / "daily_summaries.ndjson.gz")] == ["2026-03-13"]
 
 
-def test_parquet_files_without_a_row_can_be_read(export):
-    folder = export("--since", "2026-03-12", "--format", "parquet")
-    with duckdb.connect() as connection:
-        assert connection.sql(f"SELECT count(trip_id) FROM '{folder}/trips.parquet'").fetchall() == [(0,)]
-
-
 @pytest.mark.parametrize("file_format", ["ndjson", "parquet"])
 def test_only_their_owner_reads_the_files_and_no_others_are_left(export, file_format):
     folder = export("--format", file_format)

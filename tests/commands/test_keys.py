@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 
+import bson
 import pytest
 
 from app.store import Store, api_keys
@@ -200,3 +201,10 @@ def test_revoking_an_unknown_key_is_an_error_in_one_line(command, issue, rows):
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: There is no key ")
     assert rows()[0][1] == "live"
+
+
+def test_no_document_has_a_key_in_plain_text(issue, mongod):
+    key = issue()
+    found = b"".join(bson.encode(each) for name in mongod.list_collection_names() for each in mongod[name].find())
+    assert api_keys.digest(key).encode() in found
+    assert [part for part in (key[3:15], key[-18:]) if part.encode() in found] == []

@@ -147,15 +147,10 @@ def test_a_new_fleet_is_named_and_listed_with_its_time_zone(command, mongod):
     assert command("fleets", "list").stdout == "acme\t0\t0\t0\tAsia/Kolkata\tcounted\nf1\t1\t1\t0\tUTC\tcounted\n"
 
 
-OF_ITS_DATES = ["fleets list", "rollups verify --fleet f1", "prune --fleet f1 --before 2026-03-10"]
-OF_ITS_DATES += ["reports build --fleet f1 --report-date 2026-03-16"]
-
-
-@pytest.mark.parametrize("words", OF_ITS_DATES)
-def test_a_command_names_a_time_zone_that_this_host_does_not_know(command, mongod, words):
+def test_a_command_names_a_time_zone_that_this_host_does_not_know(command, mongod):
     load(mongod, make_trip())
     mongod.fleets.update_one({"_id": "f1"}, {"$set": {"time_zone": "Mars/Olympus"}})
-    result = command(*words.split())
+    result = command("rollups", "verify", "--fleet", "f1")
     (line,) = result.stderr.splitlines()
     assert result.exit_code == 1
     assert line.endswith(

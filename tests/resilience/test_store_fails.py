@@ -48,21 +48,6 @@ def test_reads_succeed_without_a_primary(replica_set, make_service, tmp_path, re
 # The store is down, or hangs.
 
 
-def test_the_service_waits_for_a_store_that_is_down_at_its_start(store, make_service, report):
-    with contextlib.ExitStack() as stack:
-        store.server.stop()
-        stack.callback(store.repair)
-        service = stack.enter_context(make_service(MONGODB_URI=store.uri))
-        load = stack.enter_context(Load(service.address, store.key, {**store.expected, **HEALTHY}, pause=0.1))
-        load.more(100)
-        down = list(load.results)
-        store.repair()
-        back = load.recover()
-    report(f"mongod down at the start: {summarize(down)}; then mongod started: good responses within {back:.1f} s")
-    assert failures(down) == {UNAVAILABLE: len(down)}
-    assert set(failures(load.results)) == {UNAVAILABLE}
-
-
 def test_a_store_that_hangs_does_not_delay_requests(store, make_service, report):
     with contextlib.ExitStack() as stack:
         stack.callback(store.repair)
