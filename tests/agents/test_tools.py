@@ -23,7 +23,6 @@ IDS, NESTED_IDS, TRIP_IDS = "drivers.*.driver_id", "drivers.*.driver.driver_id",
 BEHAVIOURS = "behaviours.*.behaviour"
 ANN, DEE = {"driver_id": "ann"}, {"driver_id": "dee"}
 START_TIMES = ["2026-03-11T08:00:00Z", "2026-03-09T08:00:00Z", "2026-03-09T07:00:00Z"]
-DAY = {"start_date": "2026-03-11", "end_date": "2026-03-11"}
 THREE = {"driver_ids": ["dee", "ann", "bob", "ann"]}
 CASES = {
     "the fleet is shown by week, the last complete one last": (
