@@ -16,11 +16,10 @@ from pymongo.errors import OperationFailure
 from app.config import Config
 from app.database import UNAUTHORIZED, service_client
 from app.services import get_services
-from app.store import READ_MODELS, SOURCES
+from app.store import COLLECTIONS, READ_MODELS, SOURCES
 from app.store.api_keys import make_key
 from app.store.reports import BUCKET
 from scripts.cli import cli
-from scripts.mongodb.validators import VALIDATORS
 from scripts.server.checks import open_connections
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
@@ -35,7 +34,7 @@ DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
 USERS = ("service", "importer", "eraser", "exporter", "follow", "mirror", "backup")
-COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
+EVERYTHING = (*COLLECTIONS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
 
 
@@ -157,27 +156,27 @@ def allowed(attempts):
 
 @pytest.mark.parametrize("user", ["service", "exporter", "backup"])
 def test_users_who_only_read_cannot_write(connect, user):
-    assert [(name, done) for name in COLLECTIONS for done in allowed(writes(connect(user)[name]))] == []
+    assert [(name, done) for name in EVERYTHING for done in allowed(writes(connect(user)[name]))] == []
 
 
 def test_the_service_reads_no_sources(connect):
     db = connect("service")
-    read = {name: db[name].find_one for name in COLLECTIONS}
-    assert {*allowed(read.items())} == {*COLLECTIONS} - {*SOURCES, "resume_tokens"}
+    read = {name: db[name].find_one for name in EVERYTHING}
+    assert {*allowed(read.items())} == {*EVERYTHING} - {*SOURCES, "resume_tokens"}
 
 
 def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, server, connect, tmp_path):
     run("backup", tmp_path / "taken", user="backup")
     with MongoClient(server.uri_of("root")) as client:
-        whole = {name: client[NAME][name].count_documents({}) for name in COLLECTIONS}
+        whole = {name: client[NAME][name].count_documents({}) for name in EVERYTHING}
         client.drop_database(NAME)
         run("restore", tmp_path / "taken")
-        assert {name: client[NAME][name].count_documents({}) for name in COLLECTIONS} == whole
+        assert {name: client[NAME][name].count_documents({}) for name in EVERYTHING} == whole
 
 
 @pytest.mark.parametrize("user", ["importer", "eraser", "follow", "mirror"])
 def test_users_who_write_cannot_drop_or_rename_anything(connect, user):
-    assert [(name, done) for name in COLLECTIONS for done in allowed(changes(connect(user)[name]))] == []
+    assert [(name, done) for name in EVERYTHING for done in allowed(changes(connect(user)[name]))] == []
 
 
 def test_the_eraser_changes_no_source(connect):
@@ -205,7 +204,7 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
 
 
 def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect):
-    for name in {*COLLECTIONS} - {*READ_MODELS, "fleets", "resume_tokens"}:
+    for name in {*EVERYTHING} - {*READ_MODELS, "fleets", "resume_tokens"}:
         assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
 
 
@@ -221,7 +220,7 @@ def test_the_follow_user_follows(connect):
 
 
 def test_the_mirror_user_mirrors_and_has_no_access_to_keys_and_reports(run, serve, monkeypatch, connect, tmp_path):
-    for name in {*COLLECTIONS} - {*SOURCES, *READ_MODELS, "fleets", "resume_tokens"}:
+    for name in {*EVERYTHING} - {*SOURCES, *READ_MODELS, "fleets", "resume_tokens"}:
         assert {*allowed(writes(connect("mirror")[name]))} <= {"createIndex", "collMod", "create"}
         assert allowed([("find", connect("mirror")[name].find_one)]) == []
     original = Original()
