@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import datetime
 import json
 import sys
 from asyncio import sleep, timeout
@@ -12,10 +11,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
-from werkzeug.http import parse_date
 
 from app.config import API
 from app.store import Document
@@ -53,18 +51,13 @@ class UnexpectedResponse(click.ClickException):
     """The service responds with something that the interface does not have."""
 
 
-Params = Mapping[str, str | int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """A request: the path under /api/v1, and the parameters."""
+class Request(NamedTuple):
+    """A request: the path under /api/v1, and the parameters. That for a trip also has what identifies the trip."""
 
     path: str
-    params: Params
-
-
-R = TypeVar("R", bound=Request)
+    params: Mapping[str, str | int]
+    trip_id: str = ""
+    tracking_id: str | None = None
 
 
 class Response(NamedTuple):
@@ -92,15 +85,14 @@ class HttpClient:
     client: Any
     failure: type[Exception]
     has_responded: bool = False
-    links_description: bool = False
     resume_at: float = 0.0
 
-    def fetch(self, requests: Iterable[R], found: deque[R]) -> Iterator[tuple[R, Response]]:
+    def fetch(self, requests: Iterable[Request], found: deque[Request]) -> Iterator[tuple[Request, Response]]:
         """Make requests, a few at a time, and yield the responses as they come.
 
         Requests that the caller finds in the responses, and adds to `found`, are made before the others.
         """
-        pending, others = dict[Future[Response], R](), iter(requests)
+        pending, others = dict[Future[Response], Request](), iter(requests)
         while True:
             while len(pending) < REQUESTS and (request := found.popleft() if found else next(others, None)):
                 pending[self.portal.start_task_soon(self._get, request)] = request
@@ -173,18 +165,12 @@ class HttpClient:
                 content += chunk
                 if len(content) > MAX_RESPONSE_BYTES:
                     break
-        self.links_description |= 'rel="service-desc"' in response.headers.get("Link", "")
         return Response(response.status_code, response.headers, content)
 
     def _pause(self, response: Response, backoff: float) -> None:
-        """Let all requests wait for as long as the response says, in seconds or as a date."""
+        """Let all requests wait for as many seconds as the response says."""
         text = response.headers.get("Retry-After", "")
-        seconds = float(text) if text.isdecimal() else backoff
-        # An OverflowError is a year or a time zone that does not exist.
-        with contextlib.suppress(OverflowError):
-            if date := parse_date(text):
-                seconds = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
-        seconds = min(max(seconds, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
+        seconds = min(max(float(text) if text.isdecimal() else backoff, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
         if self.resume_at <= monotonic():
             self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})")
         self.resume_at = max(self.resume_at, monotonic() + seconds)

@@ -22,7 +22,6 @@ from scripts.ingest.doubts import Doubts
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.records import DRIVERS, MAX_RECORD_BYTES, TOO_LONG, TRIPS, Record, RecordType, Rejected, Rejects
-from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers
 
 # The most drivers, whose identifiers are in memory.
@@ -92,13 +91,13 @@ class Lists:
         """Yield the requested trips, and those in the requested lists that are new or were changed."""
         found = deque[Request]()
         for request, response in self._client.fetch(requests, found):
-            if isinstance(request, ListRequest):
-                yield from self._find_changed_trips(request, response, found)
-            elif isinstance(request, DetailsRequest):
+            if request.trip_id:
                 yield from self._read_trip(request, response)
+            else:
+                yield from self._find_changed_trips(request, response, found)
 
     def _find_changed_trips(
-        self, request: ListRequest, response: Response, found: deque[Request]
+        self, request: Request, response: Response, found: deque[Request]
     ) -> list[Record | Rejected]:
         """Add requests to `found`: for the trips on a page that are new or were changed, and for the next page.
 
@@ -115,7 +114,8 @@ class Lists:
             is_wanted = trip_id and not _starts_before(record, self._since_ms)
             if is_wanted and not are_equal(record, json.loads(trip["summary"])):
                 found.append(upstream.request_details(trip_id, trip["tracking_id"]))
-        found.extend(following)
+        if following:
+            found.append(following)
         return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
 
     def touch(self, driver_ids: Iterable[str]) -> None:
@@ -140,7 +140,7 @@ class Lists:
         for sentence in filter(None, [*doubts.describe(self._store, self._fleet), self.known.describe_new()]):
             echo(f"{self._client.url}: {sentence}", err=True)
 
-    def _read_trip(self, request: DetailsRequest, response: Response) -> list[Record | Rejected]:
+    def _read_trip(self, request: Request, response: Response) -> list[Record | Rejected]:
         """Return a trip in import format, or none if the trip is gone."""
         try:
             records = upstream.read_details(self._client, request, response)

@@ -161,15 +161,6 @@ def test_an_invalid_change_is_rejected_and_the_others_are_applied(run, original,
     assert [json.loads(row["input"]) for row in rows] == INVALID_CHANGES
 
 
-def test_a_trip_in_place_of_another_one_is_rejected(run):
-    result = run("trip/", make_page(trips=[make_trip(driver_id="d1", trip_id="t2")]))
-    assert (result.exit_code, ": 1 loaded, 1 rejected" in result.stdout, "another trip" in result.stdout) == (
-        1,
-        True,
-        True,
-    )
-
-
 @pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"])
 def test_a_response_that_trickles_in_is_given_up(end, monkeypatch, begin):
     def trickle(request):

@@ -113,11 +113,14 @@ def test_the_original_service_is_copied_with_the_fewest_requests(run, original, 
         drivers=[make_driver(f"more{n:03}") for n in range(100)],
     )
     result = run(original, "--since", "2020-01-01")
-    assert (result.stderr.splitlines()[-1], original.counts()) == ("f1: a new fleet", "drivers=2 trips=105 trip=123")
+    assert (result.stderr.splitlines()[-1], original.counts()) == (
+        "f1: a new fleet",
+        "drivers=2 fleet=1 trips=105 trip=123",
+    )
     assert here.get("/trip/trip_id/too%20old").json["count"] == 0
     assert_same(original, here, [*TRIPS, {"trip_id": "first"}], [])
     run(original)
-    assert original.counts() == "drivers=2 trips=105"
+    assert original.counts() == "drivers=2 fleet=1 trips=105"
 
 
 @pytest.mark.parametrize("zones", [("UTC", "America/Denver"), ("Pacific/Kiritimati", "UTC"), ("Pacific/Niue", "UTC")])
@@ -294,9 +297,8 @@ def test_a_key_that_no_header_can_have_is_named_and_not_repeated(run, original, 
     ("fault", "expected"),
     [
         (respond(429, "Retry-After", **{"Retry-After": "7"}), 7),
-        (respond(503, **{"Retry-After": "Wed, 18 Mar 2026 12:00:09 GMT"}), 9),
         (respond(429, **{"Retry-After": "0"}), 1),
-        (respond(429, **{"Retry-After": f"Wed, 18 Mar {'9' * 20} 12:00:09 GMT"}), 1),
+        (respond(429, **{"Retry-After": "soon"}), 1),
         (respond(503), 1),
         (respond(502), 1),
         (respond(500), 1),
