@@ -13,7 +13,7 @@ from scripts.command_line.output import echo
 from scripts.command_line.running import end_on_signals
 from scripts.ingest import loader
 from scripts.ingest.http_client import open_upstream
-from scripts.ingest.mirror_feed import Feed
+from scripts.ingest.mirror_feed import apply_feed
 from scripts.ingest.mirror_lists import Lists
 from scripts.ingest.records import Rejects
 
@@ -59,23 +59,22 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
         # Whoever gives no date wants all: a trip before 1970 is none of the last six months.
         since_ms = max(0, midnight(since, zone)) if since else 0
         lists = Lists(store, fleet, client, since_ms, rejected)
-        feed = Feed(store, fleet, client, since_ms, lists) if is_followed else None
         with loader.naming_new_fleet(store, fleet):
-            pause_seconds = _copy(lists, feed)
+            pause_seconds = _copy(lists, is_followed)
         echo(f"{url}: {lists.loaded} loaded, {rejected.describe()}")
         while is_followed:
             sleep(pause_seconds)
-            pause_seconds = _copy(lists, feed)
+            pause_seconds = _copy(lists, is_followed)
     if rejected.count:
         raise SystemExit(1)
 
 
-def _copy(lists: Lists, feed: Feed | None) -> float:
+def _copy(lists: Lists, is_followed: bool) -> float:
     """Copy what is new or was changed. Returns after how many seconds to do it again if the service is followed.
 
     The change feed comes before the lists. So what changes while these are read comes afterwards.
     """
-    has_feed = feed is not None and feed.apply()
+    has_feed = is_followed and apply_feed(lists)
     if lists.are_due or not has_feed:
         lists.load_all()
     elif monotonic() >= lists.read_at + LISTS_SECONDS:

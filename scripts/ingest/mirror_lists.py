@@ -35,8 +35,8 @@ class Lists:
     """Loads the drivers and trips of another service that differ from what is stored in a fleet."""
 
     def __init__(self, store: Store, fleet: str, client: HttpClient, since_ms: int, rejects: Rejects) -> None:
-        self._store, self._fleet, self._client, self._rejects = store, fleet, client, rejects
-        self._since_ms, self._numbers, self.known = since_ms, itertools.count(1), KnownFields()
+        self.store, self.fleet, self.client, self._rejects = store, fleet, client, rejects
+        self.since_ms, self._numbers, self.known = since_ms, itertools.count(1), KnownFields()
         # The number of documents that were loaded, when the list of drivers was, and whether all lists are read next.
         self.loaded, self.read_at, self.are_due = 0, 0.0, True
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
@@ -50,9 +50,9 @@ class Lists:
         self.are_due = False
 
     def _request_lists(self, bar: Any) -> Generator[Request]:
-        zone = upstream.get_time_zone(self._client)
+        zone = upstream.get_time_zone(self.client)
         for driver_id in self.listed:
-            yield upstream.request_trips(driver_id, self._since_ms, zone)
+            yield upstream.request_trips(driver_id, self.since_ms, zone)
             bar.update(1)
 
     def load_trips(self, requests: Iterable[Request]) -> None:
@@ -65,23 +65,23 @@ class Lists:
         self._load(DRIVERS, self._read_drivers())
         gone = sorted(driver for driver in self._touched - self.listed.keys() if not self._has_trips(driver))
         for driver_ids in batches(gone, DELETIONS_PER_TRANSACTION):
-            delete_drivers(self._store, self._fleet, driver_ids)
+            delete_drivers(self.store, self.fleet, driver_ids)
         self._touched.difference_update(gone)
         self.read_at = monotonic()
 
     def _has_trips(self, driver_id: str) -> bool:
-        return self._store.trips.find_one({"fleet": self._fleet, "driver_id": driver_id}, {"_id": 1}) is not None
+        return self.store.trips.find_one({"fleet": self.fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
     def _read_drivers(self) -> Generator[Record | Rejected]:
         """Yield the drivers in the list who are new or were changed. All are added to `listed`."""
-        for records in upstream.list_drivers(self._client):
+        for records in upstream.list_drivers(self.client):
             for record in records:
                 self.known.keep(DRIVER, record)
             driver_ids = [_get_id(record, "driver_id") for record in records]
             self.listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self.listed) > MAX_DRIVERS:
-                raise click.ClickException(f"{self._client.url} has more than {MAX_DRIVERS:,} drivers.")
-            sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
+                raise click.ClickException(f"{self.client.url} has more than {MAX_DRIVERS:,} drivers.")
+            sources = self.store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
             stored = {driver["driver_id"]: driver for driver in sources}
             for record, driver_id in zip(records, driver_ids, strict=True):
                 if not are_equal(record, stored.get(driver_id)):
@@ -90,7 +90,7 @@ class Lists:
     def _read_trips(self, requests: Iterable[Request]) -> Generator[Record | Rejected]:
         """Yield the requested trips, and those in the requested lists that are new or were changed."""
         found = deque[Request]()
-        for request, response in self._client.fetch(requests, found):
+        for request, response in self.client.fetch(requests, found):
             if request.trip_id:
                 yield from self._read_trip(request, response)
             else:
@@ -103,7 +103,7 @@ class Lists:
 
         Returns the records without a valid identifier, which will be rejected.
         """
-        records, following = upstream.read_list(self._client, request, response)
+        records, following = upstream.read_list(self.client, request, response)
         for record in records:
             self.known.keep(TRIP_SUMMARY, record)
         trip_ids = [_get_id(record, "trip_id") for record in records]
@@ -111,7 +111,7 @@ class Lists:
         for record, trip_id in zip(records, trip_ids, strict=True):
             trip = stored.get(trip_id, NOT_STORED)
             # The date of the request begins earlier than --since, if the service has another time zone.
-            is_wanted = trip_id and not _starts_before(record, self._since_ms)
+            is_wanted = trip_id and not _starts_before(record, self.since_ms)
             if is_wanted and not are_equal(record, json.loads(trip["summary"])):
                 found.append(upstream.request_details(trip_id, trip["tracking_id"]))
         if following:
@@ -120,30 +120,30 @@ class Lists:
 
     def touch(self, driver_ids: Iterable[str]) -> None:
         """Remember drivers whose trips were deleted or changed. Without trips, and not listed, they will be deleted."""
-        self._touched.update(self._store.drivers.distinct("driver_id", self._match(driver_ids)))
+        self._touched.update(self.store.drivers.distinct("driver_id", self._match(driver_ids)))
 
     def reject(self, record: Any, reason: str) -> None:
         """Add a record to those that are rejected."""
         self._rejects.add(next(self._numbers), _encode(record), reason)
 
     def _match(self, identifiers: Iterable[str]) -> Document:
-        return {"_id": {"$in": [make_id(self._fleet, identifier) for identifier in identifiers]}}
+        return {"_id": {"$in": [make_id(self.fleet, identifier) for identifier in identifiers]}}
 
     def find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:
         """Return the stored ones of these trips, by trip_id."""
-        return {trip["trip_id"]: trip for trip in self._store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
+        return {trip["trip_id"]: trip for trip in self.store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
 
     def _load(self, record_type: RecordType, records: Generator[Record | Rejected]) -> None:
         doubts, seconds = Doubts("trip {trip_id}"), loader.BATCH_SECONDS
-        counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
+        counts = loader.load(self.store, self.fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
-        for sentence in filter(None, [*doubts.describe(self._store, self._fleet), self.known.describe_new()]):
-            echo(f"{self._client.url}: {sentence}", err=True)
+        for sentence in filter(None, [*doubts.describe(self.store, self.fleet), self.known.describe_new()]):
+            echo(f"{self.client.url}: {sentence}", err=True)
 
     def _read_trip(self, request: Request, response: Response) -> list[Record | Rejected]:
         """Return a trip in import format, or none if the trip is gone."""
         try:
-            records = upstream.read_details(self._client, request, response)
+            records = upstream.read_details(self.client, request, response)
         except (TooLarge, UnexpectedResponse) as error:
             return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
         for record in records:
