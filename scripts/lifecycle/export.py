@@ -4,7 +4,8 @@ import contextlib
 import gzip
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from app.store.fleets import get_time_zone
 from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE, midnight
 from scripts.command_line.options import DATE, FLEET, ID, option_once
-from scripts.command_line.output import OWNER_ONLY, echo, open_private
+from scripts.command_line.output import OWNER_ONLY, echo
 from scripts.command_line.running import importing_from_extra
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
@@ -91,26 +92,26 @@ def _export(
     trips = _find_lines(store.trips, trips_match, OLDEST_FIRST, invalid)
     days = _find_days(store, {**match, "start_date": {"$gte": since}})
     if file_format == "ndjson":
-        with _create_files(out, NDJSON_FILES) as paths:
-            counts, _ = _write_lines(paths, drivers, trips, days)
+        with _replace_files(out, NDJSON_FILES) as folder:
+            counts, _ = _write_lines(folder, drivers, trips, days)
         return counts
     # Imported here, because other commands run without this library.
     with importing_from_extra("export", "Parquet"):
         from scripts.lifecycle.parquet import TABLES, write_tables
-    with _create_files(out, TABLES, NDJSON_FILES) as paths:
-        counts, max_line_bytes = _write_lines(paths, drivers, map(add_focus_area, trips), days)
-        write_tables(paths, max_line_bytes)
+    with _replace_files(out, TABLES) as folder:
+        counts, max_line_bytes = _write_lines(folder, drivers, map(add_focus_area, trips), days)
+        write_tables(folder, max_line_bytes)
     return counts
 
 
 def _write_lines(
-    paths: Mapping[str, Path], drivers: Iterable[Document], trips: Iterable[Document], days: Iterable[Document]
+    folder: Path, drivers: Iterable[Document], trips: Iterable[Document], days: Iterable[Document]
 ) -> tuple[list[int], int]:
     """Write the NDJSON files. Returns the numbers of drivers, trips and days, and the bytes of the longest line."""
     counts, max_line_bytes = [0, 0, 0], 0
     for index, (name, documents) in enumerate(zip(NDJSON_FILES, (drivers, trips, days), strict=True)):
         # The file in gzip has neither a name nor a time.
-        with paths[name].open("wb") as raw, gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as file:
+        with (folder / name).open("wb") as raw, gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as file:
             for document in documents:
                 line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
                 max_line_bytes = max(max_line_bytes, file.write(line))
@@ -154,25 +155,17 @@ def _find_days(store: Store, match: Document) -> Iterator[Document]:
 
 
 @contextlib.contextmanager
-def _create_files(folder: Path, names: Iterable[str], temporary: Iterable[str] = ()) -> Iterator[dict[str, Path]]:
-    """Create empty files, and yield their paths by name.
-
-    When the block ends without an error, those of `names` take the place of earlier ones. The others are removed, and
-    after an error a folder that this has created.
-    """
-    is_new = not folder.exists()
+def _replace_files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield a new folder. When the block ends without an error, its files of `names` take the place of earlier ones."""
     folder.mkdir(OWNER_ONLY, exist_ok=True)
-    partial = {name: folder / f"{name}.part" for name in (*names, *temporary)}
+    # It may be there after a kill.
+    partial = folder.absolute() / "driver-analytics-export.part"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(OWNER_ONLY)
     try:
-        for path in partial.values():
-            # Another program may have created it with other rights.
-            path.unlink(missing_ok=True)
-            open_private(path, "xb").close()
         yield partial
         for name in names:
-            partial[name].replace(folder / name)
+            (partial / name).chmod(0o600)
+            (partial / name).replace(folder / name)
     finally:
-        for path in partial.values():
-            path.unlink(missing_ok=True)
-        if is_new and not any(folder.iterdir()):
-            folder.rmdir()
+        shutil.rmtree(partial)

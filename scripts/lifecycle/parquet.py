@@ -5,7 +5,7 @@ the size of the fleet.
 """
 
 import glob
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +36,15 @@ TABLES: Mapping[str, tuple[str, Fields]] = {
 }
 
 
-def write_tables(paths: Mapping[str, Path], max_line_bytes: int) -> None:
-    """Write the Parquet files, which exist, from NDJSON files. `paths` has both by name. Raises OSError."""
+def write_tables(folder: Path, max_line_bytes: int) -> None:
+    """Write the Parquet files from the NDJSON files in the same folder. Raises OSError."""
     # DuckDB reads 32 MB of lines at a time, or twice the longest line. With one thread, the longest that MongoDB can
     # store takes 560 MB. With no folder for temporary data, nothing is left in one.
     with duckdb.connect(config={"threads": 1, "memory_limit": "1GB", "temp_directory": ""}) as connection:
         try:
             for name, (source, columns) in TABLES.items():
-                rows = _read_rows(connection, paths[source].absolute(), columns, max_line_bytes)
-                # A temporary file would have other permissions.
-                rows.write_parquet(str(paths[name].absolute()), compression="zstd", use_tmp_file=False)
+                rows = _read_rows(connection, folder / source, columns, max_line_bytes)
+                rows.write_parquet(str(folder / name), compression="zstd")
         except duckdb.IOException as error:
             raise OSError(str(error)) from None
 
@@ -53,7 +52,7 @@ def write_tables(paths: Mapping[str, Path], max_line_bytes: int) -> None:
 def _read_rows(
     connection: duckdb.DuckDBPyConnection, path: Path, columns: Fields, max_line_bytes: int
 ) -> duckdb.DuckDBPyRelation:
-    """Return the rows of a table, which DuckDB reads when it writes them."""
+    """Return the rows of a table, which DuckDB reads when it writes them. A field of an object is a column."""
     lines = connection.read_json(
         # It takes a name for a pattern, and a folder named fleet=acme for a column.
         glob.escape(str(path)),
@@ -63,9 +62,10 @@ def _read_rows(
         maximum_object_size=max_line_bytes,
         hive_partitioning=False,
     )
-    lists = {name for name in LISTS if name in columns}
-    rows = lines.project(", ".join(f"unnest({name}) AS {name}" if name in lists else name for name in columns))
-    return rows.project(", ".join(_flatten(columns)))
+    objects = {name for name, field in columns.items() if isinstance(getattr(field, "inner", field), fields.Nested)}
+    return lines.project(
+        ", ".join(f"unnest({name}, recursive := true)" if name in objects else name for name in columns)
+    )
 
 
 def _make_type(field: fields.Field[Any]) -> str:
@@ -75,13 +75,3 @@ def _make_type(field: fields.Field[Any]) -> str:
     if isinstance(field, fields.Nested):
         return f"STRUCT({', '.join(f'{name} {_make_type(part)}' for name, part in field.schema.fields.items())})"
     return next(sql for field_type, sql in TYPES if isinstance(field, field_type))
-
-
-def _flatten(columns: Fields, *path: str) -> Iterator[str]:
-    """Yield the path to each value of a row. The last name is that of its column."""
-    for name, field in columns.items():
-        part = field.inner if isinstance(field, fields.List) else field
-        if isinstance(part, fields.Nested):
-            yield from _flatten(part.schema.fields, *path, name)
-        else:
-            yield ".".join((*path, name))
