@@ -25,7 +25,6 @@ from scripts.materialize.fleet_settings import (
 )
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
-from scripts.mongodb.collections import BY_ID, CLUSTERED
 from scripts.mongodb.connection import (
     BATCH_SIZE,
     find_fleets,
@@ -154,20 +153,17 @@ def _set_time_zone(store: Store, fleet: str, time_zone: str) -> None:
 
 
 def _delete_data(store: Store, fleet: str) -> Iterator[int]:
-    """Delete the sources and read models of a fleet. Yields after each transaction how many documents it deleted.
+    """Delete the sources and read models of a fleet. Yields after each step how many documents it deleted.
 
     `follow` skips what a command changes in transactions, so it reports no deletions in the change feed.
     """
-    for name in (*SOURCES, *READ_MODELS):
-        collection = store.db[name]
-        # In a clustered collection, MongoDB 6 finds documents between two values of `_id`, but not several by theirs.
-        is_clustered = name in CLUSTERED
-        match = {"_id": ids_of_fleet(fleet)} if is_clustered else {"fleet": fleet}
-        documents = collection.find(match, {"_id": 1}, sort=BY_ID if is_clustered else None, batch_size=BATCH_SIZE)
-        for ids in batches((document["_id"] for document in documents), DELETIONS_PER_TRANSACTION):
-            yield run_transaction(store, fleet, partial(_delete, collection, ids))
+    for name in SOURCES:
+        sources = store.db[name].find({"fleet": fleet}, {"_id": 1}, batch_size=BATCH_SIZE)
+        for ids in batches((source["_id"] for source in sources), DELETIONS_PER_TRANSACTION):
+            yield run_transaction(store, fleet, partial(_delete, store.db[name], ids))
+    for name in READ_MODELS:
+        yield store.db[name].delete_many({"fleet": fleet}).deleted_count
 
 
 def _delete(collection: DocumentCollection, ids: list[object], session: ClientSession) -> int:
-    match = {"$gte": ids[0], "$lte": ids[-1]} if collection.name in CLUSTERED else {"$in": ids}
-    return collection.delete_many({"_id": match}, session=session).deleted_count
+    return collection.delete_many({"_id": {"$in": ids}}, session=session).deleted_count

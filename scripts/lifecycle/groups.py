@@ -97,12 +97,12 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
     Raises click.ClickException if a driver is unknown, or has too many groups, or the fleet has.
     """
     require_drivers(store, session, fleet, driver_ids, NOTHING_CHANGED)
-    count = 0
     if driver_ids and (reason := add_groups(find_groups(store, session, fleet), {group})):
         raise click.ClickException(f"{reason} {NOTHING_CHANGED.capitalize()}.")
     found = store.driver_groups.find({"_id": ids_of_fleet(fleet), "groups": group}, session=session)
     stored = {source["driver_id"] for source in parse_sources(store.driver_groups.name, found, [])}
-    for batch in batches(sorted(stored ^ {*driver_ids}), IDS_PER_COMMAND):
+    differing = sorted(stored ^ {*driver_ids})
+    for batch in batches(differing, IDS_PER_COMMAND):
         before = find_groups_of(store, session, fleet, batch)
         sources = dict[str, Document | None]()
         for driver_id in batch:
@@ -114,8 +114,7 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
                 )
             sources[make_id(fleet, driver_id)] = make_groups_source(fleet, driver_id, later)
         write_by_id(store.driver_groups, session, sources)
-        count += len(batch)
-    return count
+    return len(differing)
 
 
 def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:

@@ -31,7 +31,6 @@ def _ranking_index(order: str) -> IndexModel:
 # Stored in the order of `_id`: a list reads a range of it, and filters what it reads. An index with all filters would
 # double the space, and the time to write.
 CLUSTERED = {"trip_events"}
-BY_ID = [("_id", ASCENDING)]
 # What filters lists of trips.
 FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausible", "insurance_period")
 # The other collections have the index of `_id` alone.
