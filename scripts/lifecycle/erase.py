@@ -1,22 +1,20 @@
 """`driver-analytics erase`: remove a driver and everything that is derived from the driver's data."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import click
 from pymongo.client_session import ClientSession
 
-from app.store import Store
+from app.store import Document, Store
 from schemas.identity import make_id
 from schemas.periods import PERIODS
 from schemas.report_window import ReportWindow
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
-from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.periods import Day
-from scripts.materialize.read_models import build_days, build_trips, write
+from scripts.materialize.read_models import materialize
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
 from scripts.mongodb.transactions import run_transaction
@@ -26,17 +24,8 @@ from scripts.reports.files import find_unused_files_with, remove_all_unused_file
 # The entries of the change feed that are not tombstones. A tombstone keeps the identifier of the driver for 30 days, so
 # that clients learn of the deletion.
 LIVE = {"deleted_at": {"$exists": False}}
-# The collections that may have the identifier of a driver, and the field that has it.
-DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "drivers": ("driver_id", {}),
-    "driver_groups": ("driver_id", {}),
-    "trips": ("driver_id", {}),
-    "trip_details": ("driver_id", {}),
-    "trip_changes": ("driver_id", LIVE),
-    "driver_periods": ("driver_id", {"period": {"$exists": True}}),
-    "fleet_drivers": ("driver_ids", {}),
-    "keys": ("driver_id", {}),
-}
+# The other collections whose documents have the `driver_id` of a driver.
+OF_DRIVERS = ("drivers", "driver_groups", "trips", "trip_details", "driver_periods", "keys")
 
 
 @click.command()
@@ -74,10 +63,9 @@ def count_documents_of_driver(store: Store, fleet: str, driver_id: str) -> dict[
 
     Scans the fleet's entries of the change feed, and the drivers.
     """
-    counts = {
-        name: store.db[name].count_documents({"fleet": fleet, field: driver_id, **match})
-        for name, (field, match) in DRIVER_ID_FIELDS.items()
-    }
+    of_driver: Document = {"fleet": fleet, "driver_id": driver_id}
+    matches = {**dict.fromkeys(OF_DRIVERS, of_driver), "trip_changes": {**of_driver, **LIVE}}
+    counts = {name: store.db[name].count_documents(match) for name, match in matches.items()}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -106,12 +94,8 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
-    steps = itertools.chain(build_trips(store, session, fleet, trips), build_days(store, session, fleet, days))
-    for collection, documents in steps:
-        write(store, session, fleet, collection, documents)
-    write(store, session, fleet, store.driver_periods, make_profiles(store, session, fleet, [driver_id]))
-    if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):
-        write(store, session, fleet, store.fleet_drivers, make_list(store, session, fleet))
+    materialize(store, session, fleet, [driver_id], trips, days)
+    store.trip_changes.delete_many({**of_driver, **LIVE}, session=session)
     # A report that was begun before is not published.
     store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
     return count
