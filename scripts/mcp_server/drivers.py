@@ -6,12 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.periods import PeriodName
+from scripts.mcp_server.arguments import GroupName, PageNumber, PeriodDate
 from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     Data,
     Driver,
-    GroupName,
     NoScore,
     Number,
     Page,
@@ -22,11 +22,10 @@ from scripts.mcp_server.models import (
     get_change,
 )
 from scripts.mcp_server.scores import find_summaries
-from scripts.mcp_server.windows import PeriodDate, choose_periods
+from scripts.mcp_server.windows import choose_periods
 
 # As many of the longest rows as have room in a result.
 DRIVERS_PER_PAGE, GROUPS_PER_PAGE = 20, 30
-PageNumber = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class ListedDriver(Driver):

@@ -8,23 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.trip import EVENT_NAMES
+from scripts.mcp_server.arguments import BehaviourName, EndDate, FleetOrDriver, GroupName, Null, StartDate
 from scripts.mcp_server.client import Api, InvalidInput, read_list
-from scripts.mcp_server.models import (
-    BehaviourName,
-    Data,
-    Degrees,
-    Driver,
-    Event,
-    FleetOrDriver,
-    GroupName,
-    ListPage,
-    Null,
-    Result,
-    Window,
-    cut,
-)
+from scripts.mcp_server.models import Data, Degrees, Driver, Event, ListPage, Result, Window, cut
 from scripts.mcp_server.scores import find_names
-from scripts.mcp_server.windows import EndDate, StartDate, choose_windows
+from scripts.mcp_server.windows import choose_windows
 
 MAX_EVENTS, MAX_PLACES = 20, 10
 # How many events a call reads, and how many of them are on a page.

@@ -8,19 +8,11 @@ from pydantic import Field
 from schemas.date_params import LONG_HISTORY, get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
+from scripts.mcp_server.arguments import GroupName, InsurancePeriod, PeriodDate
 from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice
-from scripts.mcp_server.models import (
-    Data,
-    GroupName,
-    InsurancePeriod,
-    Number,
-    Result,
-    Totals,
-    Window,
-    get_difference,
-)
-from scripts.mcp_server.windows import ONE_DAY, PeriodDate, choose_periods, get_period
+from scripts.mcp_server.models import Data, Number, Result, Totals, Window, get_difference
+from scripts.mcp_server.windows import ONE_DAY, choose_periods, get_period
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
 MAX_INTERVALS = 13

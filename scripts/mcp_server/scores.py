@@ -9,16 +9,14 @@ from pydantic import Field
 from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import compute_points_lost, compute_score
+from scripts.mcp_server.arguments import BehaviourName, EndDate, GroupName, InsurancePeriod, PeriodDate, StartDate
 from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     Behaviour,
-    BehaviourName,
     Data,
     Driver,
     ExplainedScore,
-    GroupName,
-    InsurancePeriod,
     NoScore,
     Number,
     Page,
@@ -28,7 +26,7 @@ from scripts.mcp_server.models import (
     WindowResult,
     get_change,
 )
-from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, choose_periods, choose_windows
+from scripts.mcp_server.windows import choose_periods, choose_windows
 
 # As many of the longest rows as have room in a result.
 MAX_DRIVERS = 10

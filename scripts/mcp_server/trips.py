@@ -6,6 +6,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from schemas.plausibility import LEFT_OUT
+from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
 from scripts.mcp_server.client import Api, ApiClient, read_list
 from scripts.mcp_server.models import (
     Behaviour,
@@ -14,12 +15,8 @@ from scripts.mcp_server.models import (
     Driver,
     EpochMs,
     Event,
-    FleetOrDriver,
-    GroupName,
-    InsurancePeriod,
     ListPage,
     NoScore,
-    Null,
     Number,
     RatedTrip,
     Result,
@@ -30,7 +27,7 @@ from scripts.mcp_server.models import (
 )
 from scripts.mcp_server.scores import find_names, get_driver_score
 from scripts.mcp_server.text import to_json
-from scripts.mcp_server.windows import EndDate, StartDate, Time, choose_windows
+from scripts.mcp_server.windows import choose_windows
 
 # As many of the longest rows as have room in a result.
 MAX_TRIPS = 20

@@ -1,40 +1,15 @@
 """Windows of dates: days, weeks from Monday to Sunday, calendar months, in the time zone of the fleet."""
 
 import datetime
-from typing import Annotated, Any
 
 from dateutil.relativedelta import relativedelta
-from marshmallow import ValidationError
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from schemas import fields
 from schemas.date_params import HISTORY, get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
 from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
-
-
-def _parse_date(value: Any) -> datetime.date | None:
-    """Return a date as the service reads it, or None. Pydantic takes a number for seconds since 1970."""
-    try:
-        return None if value is None else datetime.date.fromisoformat(fields.Date().deserialize(value))
-    except ValidationError as error:
-        raise ValueError(*error.messages) from None
-
-
-# The bounds keep the dates around it in the calendar; the service has its own.
-Date = Annotated[
-    Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))] | None,
-    BeforeValidator(_parse_date),
-    WithJsonSchema({"type": "string", "format": "date"}),
-]
-PeriodDate = Annotated[Date, Field(description="Any date in the period. Default: the last complete one.")]
-StartDate = Annotated[Date, Field(description="Default: the Monday of last week.")]
-EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
-# A time without an offset is in the time zone of the fleet.
-Time = Annotated[datetime.datetime | None, WithJsonSchema({"type": "string"})]
 
 
 def choose_periods(
