@@ -15,9 +15,8 @@ import anyio
 import httpx2
 from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from scripts.mcp_server.models import ListPage, Row
 from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
@@ -38,6 +37,10 @@ INVALID_SETTING = (
     "DRIVER_ANALYTICS_URL or DRIVER_ANALYTICS_KEY is missing or has an invalid value. Tell the user to correct it in "
     "the configuration of this MCP server. The URL is the address of the service, such as http://127.0.0.1:8000, "
     "without a user or password. The operator of the service issues keys: driver-analytics keys issue --fleet ID."
+)
+UNEXPECTED_RESPONSE = (
+    "The response at the address in DRIVER_ANALYTICS_URL does not have the expected fields. Tell the user that it may "
+    "not be a Driver Analytics API, or that this program and the service may have different versions."
 )
 # What to do about an error response with the status, after its message.
 ADVICE: dict[int, str] = {
@@ -64,7 +67,9 @@ TEMPORARY: frozenset[int] = frozenset(
 
 # Without those that are None.
 Params = Mapping[str, str | int | float | Sequence[str] | None]
-Reply = TypeVar("Reply", bound=BaseModel)
+# An object of a response. The schemas of the service have its fields.
+Json = dict[str, Any]
+Reply = TypeVar("Reply")
 
 
 class InvalidInput(Exception):
@@ -109,7 +114,7 @@ class ApiClient:
         return (await self.get_info()).today
 
     async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
-        """Return the response, or these fields (a field mask) of it, as a model.
+        """Return the response, or these fields (a field mask) of it, as a model or Json.
 
         `path` has the unencoded segments after /api/v1. Raises InvalidInput or ServiceError.
         """
@@ -134,27 +139,21 @@ class ApiClient:
         if response.status_code != HTTPStatus.OK:
             raise _make_failure(response, given)
         try:
-            return reply.model_validate_json(response.content)
+            return TypeAdapter(reply).validate_json(response.content)
         except ValidationError:
-            raise ServiceError(
-                "The response at the address in DRIVER_ANALYTICS_URL does not have the expected fields. Tell the user "
-                "that it may not be a Driver Analytics API, or that this program and the service may have different "
-                "versions."
-            ) from None
+            raise ServiceError(UNEXPECTED_RESPONSE) from None
 
 
-async def read_list(
-    api: ApiClient, page_type: type[ListPage[Row]], path: str, *, params: Params, most: int
-) -> tuple[list[Row], bool]:
+async def read_list(api: ApiClient, name: str, *, params: Params, most: int) -> tuple[list[Json], bool]:
     """Return the first rows of a list by cursor, at least `most` of them if a few pages have as many.
 
     The second value is whether there may be more.
     """
-    rows: list[Row] = []
+    rows: list[Json] = []
     cursor = None
     for _ in range(MAX_LIST_PAGES):
-        page = await api.get(page_type, path, params={"limit": PAGE_SIZE, **params, "cursor": cursor})
-        rows, cursor = rows + page.rows, page.next_cursor
+        page = await api.get(Json, name, params={"limit": PAGE_SIZE, **params, "cursor": cursor})
+        rows, cursor = rows + page[name], page["next_cursor"]
         if cursor is None or len(rows) >= most:
             break
     return rows, cursor is not None

@@ -14,7 +14,6 @@ from scripts.mcp_server.models import (
     Driver,
     NoScore,
     Number,
-    Page,
     Result,
     Score,
     Summary,
@@ -34,9 +33,10 @@ class ListedDriver(Driver):
     last_travel_date: datetime.date | None
 
 
-class FoundDrivers(Page, Result):
+class FoundDrivers(Result):
     """A page of the drivers who match a search."""
 
+    next_page: int | None
     count: int = Field(description="How many match; the others are on next_page.")
     drivers: list[ListedDriver]
 
@@ -63,9 +63,10 @@ class Group(Data):
     driver_count: int
 
 
-class FoundGroups(Page, Result):
+class FoundGroups(Result):
     """A page of the groups of the fleet."""
 
+    next_page: int | None
     count: int = Field(description="How many there are; the others are on next_page.")
     groups: list[Group]
 
@@ -97,12 +98,13 @@ async def driver_summary(
     """
     window, before = choose_periods(await api.get_today(), period, date)
     (row,), (row_before,) = [await find_summaries(api, [driver_id], one) for one in (window, before)]
+    summary, summary_before = (one.get("driving_summary", "did_not_drive") for one in (row, row_before))
     return DriverSummary(
         window=window,
         window_before=before,
-        driver=row.driver_info,
-        summary=row.driving_summary,
-        score_before=row_before.driving_summary,
-        score_change=get_change(row.driving_summary, row_before.driving_summary),
+        driver=row["driver_info"],
+        summary=summary,
+        score_before=summary_before,
+        score_change=get_change(summary, summary_before),
         notice=await make_notice_of_drivers(api, [driver_id], window, before),
     )

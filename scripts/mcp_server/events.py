@@ -9,8 +9,8 @@ from pydantic import Field
 
 from schemas.trip import EVENT_NAMES
 from scripts.mcp_server.arguments import BehaviourName, EndDate, FleetOrDriver, GroupName, Null, StartDate
-from scripts.mcp_server.client import Api, InvalidInput, read_list
-from scripts.mcp_server.models import Data, Degrees, Driver, Event, ListPage, Result, Window, cut
+from scripts.mcp_server.client import Api, InvalidInput, Json, read_list
+from scripts.mcp_server.models import Data, Degrees, Driver, Event, Result, Window, cut
 from scripts.mcp_server.scores import find_names
 from scripts.mcp_server.windows import choose_windows
 
@@ -24,16 +24,11 @@ NO_POSITION = (0, 0)
 CELL_LATITUDE = 150 / 111_320
 
 
-class FleetEvent(Event):
-    """An event of the fleet."""
+class ListedEvent(Event):
+    """An event of the fleet, and who drove."""
 
     trip_id: str
     driver_id: str
-
-
-class ListedEvent(FleetEvent):
-    """An event, and who drove."""
-
     driver: Driver
 
 
@@ -92,19 +87,19 @@ async def list_events(
         "order": order,
         "limit": EVENTS_PER_PAGE,
     }
-    found, more = await read_list(api, ListPage[FleetEvent], "events", params=params, most=MAX_READ)
+    found, more = await read_list(api, "events", params=params, most=MAX_READ)
     return await _make_list(api, window, found, limit, more=more)
 
 
-async def _make_list(api: Api, window: Window, found: list[FleetEvent], limit: int, *, more: bool) -> EventList:
+async def _make_list(api: Api, window: Window, found: list[Json], limit: int, *, more: bool) -> EventList:
     """Return the list of up to `limit` of the events that were found. `more` says that the window has others."""
-    drivers = await find_names(api, [event.driver_id for event in found[:limit]])
-    events = cut([ListedEvent(**dict(event), driver=drivers[event.driver_id]) for event in found[:limit]])
+    drivers = await find_names(api, [event["driver_id"] for event in found[:limit]])
+    events = cut([ListedEvent(**event, driver=drivers[event["driver_id"]]) for event in found[:limit]])
     places = _find_places(found)
     return EventList(
         window=window,
         more=more,
-        event_counts=Counter(event.event_name for event in found),
+        event_counts=Counter(event["event_name"] for event in found),
         places=places[:MAX_PLACES],
         places_left_out=len(places[MAX_PLACES:]),
         left_out=len(found) - len(events),
@@ -112,13 +107,13 @@ async def _make_list(api: Api, window: Window, found: list[FleetEvent], limit: i
     )
 
 
-def _find_places(events: Iterable[FleetEvent]) -> list[Place]:
+def _find_places(events: Iterable[Json]) -> list[Place]:
     """Return the cells in which events begin, those with most events first, of equal ones those with more drivers."""
     drivers = defaultdict(list)
     for event in events:
-        position = event.event_start_latitude, event.event_start_longitude
+        position = event["event_start_latitude"], event["event_start_longitude"]
         if position != NO_POSITION:
-            drivers[_get_middle(*position)].append(event.driver_id)
+            drivers[_get_middle(*position)].append(event["driver_id"])
     places = [
         Place(middle_latitude=latitude, middle_longitude=longitude, event_count=len(ids), driver_count=len(set(ids)))
         for (latitude, longitude), ids in drivers.items()

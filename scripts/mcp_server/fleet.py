@@ -1,6 +1,5 @@
 """The tool on the fleet as a whole."""
 
-import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -9,9 +8,9 @@ from schemas.date_params import LONG_HISTORY, get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.arguments import GroupName, InsurancePeriod, PeriodDate
-from scripts.mcp_server.client import Api, Params
+from scripts.mcp_server.client import Api, Json, Params
 from scripts.mcp_server.implausible import make_notice
-from scripts.mcp_server.models import Data, Number, Result, Totals, Window, get_difference
+from scripts.mcp_server.models import Number, Result, Totals, Window, get_difference
 from scripts.mcp_server.windows import ONE_DAY, choose_periods, get_period
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
@@ -20,31 +19,13 @@ MAX_INTERVALS = 13
 COMPARED = ("fm_score", "driver_count", "trip_count", "distance_miles", "duration_seconds")
 
 
-class FleetTotals(Totals):
-    """The driving of the fleet in a week or month."""
+class FleetInterval(Totals, Window):
+    """A week or month in which somebody drove, compared with the one before."""
 
     driver_count: int
     implausible_trip_count: int
     drivers_by_grade: dict[str, int]
     drivers_by_focus_area: dict[str, int]
-
-
-class Interval(Data):
-    """A week or month in which somebody drove."""
-
-    start_date: datetime.date
-    fleet_summary: FleetTotals
-
-
-class Series(Data):
-    """The weeks or months in which somebody drove, oldest first."""
-
-    series: list[Interval]
-
-
-class FleetInterval(FleetTotals, Window):
-    """A week or month in which somebody drove, compared with the one before."""
-
     points_lost: dict[str, Number]
     change: dict[str, Number] | None
 
@@ -78,26 +59,24 @@ async def fleet_summary(
     known = [one for one in windows if one.start_date >= get_first_date(today, period, LONG_HISTORY)]
     dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date), "interval": period}
     params: Params = {**dates, "group": group, "insurance_period": insurance_period}
-    content = await api.get(Series, "fleet-aggregate", params=params)
-    totals = {one.start_date: one.fleet_summary for one in content.series}
+    content = await api.get(Json, "fleet-aggregate", params=params)
+    totals = {one["start_date"]: one["fleet_summary"] for one in content["series"]}
     whose = "the fleet" if group is None else "the group"
     return FleetSummary(
         intervals=[
-            _make_interval(one, totals[one.start_date], totals.get(earlier.start_date))
+            _make_interval(one, totals[str(one.start_date)], totals.get(str(earlier.start_date)))
             for earlier, one in reversed(list(zip(windows[1:], windows, strict=False)))
-            if one.start_date in totals
+            if str(one.start_date) in totals
         ],
-        notice=await make_notice(api, whose if any(one.implausible_trip_count for one in totals.values()) else ""),
+        notice=await make_notice(api, whose if any(one["implausible_trip_count"] for one in totals.values()) else ""),
         not_known=max(0, count - len(known)),
     )
 
 
-def _make_interval(window: Window, totals: FleetTotals, before: FleetTotals | None) -> FleetInterval:
+def _make_interval(window: Window, totals: Json, before: Json | None) -> FleetInterval:
     return FleetInterval(
         **dict(window),
-        **dict(totals),
-        points_lost=compute_points_lost(dict(totals)),
-        change={name: get_difference(*(getattr(one, name) for one in (totals, before))) for name in COMPARED}
-        if before
-        else None,
+        **totals,
+        points_lost=compute_points_lost(totals),
+        change={name: get_difference(totals[name], before[name]) for name in COMPARED} if before else None,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from schemas.date_params import get_first_date
 from schemas.plausibility import COUNTED
 from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params, read_list
-from scripts.mcp_server.models import NOTICE, ListPage, RatedTrip, Window
+from scripts.mcp_server.models import NOTICE, Window
 
 DOUBT = "Figures of {} include implausible trips, whose data look wrong: say so, and do not rely on these figures."
 
@@ -30,8 +30,8 @@ async def make_notice_of_drivers(api: ApiClient, driver_ids: Sequence[str], wind
         "driver_id": driver_ids,
         "implausible": "true",
     }
-    rows, _ = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=PAGE_SIZE)
-    found = {row.trip.driver_id for row in rows}
+    rows, _ = await read_list(api, "trips", params=params, most=PAGE_SIZE)
+    found = {row["trip"]["driver_id"] for row in rows}
     numbers = [str(number) for number, driver_id in enumerate(driver_ids, 1) if driver_id in found]
     whose = "the driver" if len(driver_ids) == 1 else f"driver {', '.join(numbers)} of {len(driver_ids)}"
     return await make_notice(api, whose if numbers else "")

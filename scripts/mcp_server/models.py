@@ -3,10 +3,9 @@
 import datetime
 import itertools
 from collections.abc import Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -63,10 +62,12 @@ Degrees = Annotated[float, PlainSerializer(lambda value: round(value, 5) or 0.0)
 Name = Annotated[str, BeforeValidator(clean_name)]
 # Why there is no score: the driver did not drive, or the dates are older than what the service shows.
 NoScore = Annotated[Literal["did_not_drive", "not_known"], WithJsonSchema({"enum": ["did_not_drive", "not_known"]})]
+# A score as the service returns it, or a NoScore.
+ScoreJson = Any
 
 
 class Data(BaseModel):
-    """A part of a response of the service, or of a result."""
+    """A part of a result. It ignores what else a part of a response has."""
 
     model_config = ConfigDict(frozen=True, json_schema_extra=_shorten_part)
 
@@ -82,19 +83,6 @@ class Result(Data):
     # Set for all tools at once.
     today: str = ""
     notice: str = Field(default_factory=lambda: NOTICE)
-
-
-class Page(Data):
-    """A page of a list of the service."""
-
-    next_page: int | None
-
-
-class ListPage(Data, Generic[Row]):
-    """A page of a list by cursor of the service."""
-
-    rows: list[Row] = Field(validation_alias=AliasChoices("events", "trips"))
-    next_cursor: str | None
 
 
 class Window(Data):
@@ -135,19 +123,10 @@ class Trip(Data):
     """A trip."""
 
     trip_id: str
-    driver_id: str
     trip_start_time: EpochMs
     duration_seconds: Number
     distance_miles: Number
     event_summary: dict[str, Number]
-
-
-class RatedTrip(Data):
-    """A trip of the fleet, the score of the trip alone, and why its data look wrong."""
-
-    trip: Trip
-    fm_score: Number
-    implausible: list[str]
 
 
 class Score(Data):
@@ -186,22 +165,16 @@ class Behaviour(Data):
     is_focus_area: bool
 
 
-class ExplainedScore(Score):
-    """A score, and what each behaviour costs."""
-
-    behaviours: list[Behaviour]
-
-
 def get_difference(one: float, other: float) -> float:
     """Return the difference of two numbers as results show them."""
     return round(one, 1) - round(other, 1)
 
 
-def get_change(score: Score | NoScore, score_before: Score | NoScore) -> float | None:
+def get_change(score: ScoreJson, score_before: ScoreJson) -> float | None:
     """Return the change of a score, or None if one of them does not exist."""
-    if isinstance(score, Score) and isinstance(score_before, Score):
-        return get_difference(score.fm_score, score_before.fm_score)
-    return None
+    if isinstance(score, str) or isinstance(score_before, str):
+        return None
+    return get_difference(score["fm_score"], score_before["fm_score"])
 
 
 def cut(rows: Sequence[Row]) -> list[Row]:

@@ -1,7 +1,7 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -10,18 +10,16 @@ from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import compute_points_lost, compute_score
 from scripts.mcp_server.arguments import BehaviourName, EndDate, GroupName, InsurancePeriod, PeriodDate, StartDate
-from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Json, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     Behaviour,
     Data,
     Driver,
-    ExplainedScore,
     NoScore,
     Number,
-    Page,
     Score,
-    Summary,
+    ScoreJson,
     Window,
     WindowResult,
     get_change,
@@ -34,35 +32,8 @@ MAX_DRIVERS = 10
 MAX_COMPARED = 5_000
 BEST_SCORE = 100
 
-DriverAndScore = tuple[Driver, ExplainedScore | NoScore]
-
-
-class Aggregate(Data):
-    """A driver, and the driver's totals in a window."""
-
-    driver_info: Driver
-    driving_summary: Summary | NoScore = "did_not_drive"
-
-
-class Aggregates(Data):
-    """The drivers of a request."""
-
-    data: list[Aggregate]
-
-
-class Interval(Data):
-    """An interval in which the driver drove."""
-
-    start_date: str
-    explanation: Score
-
-
-class DriverScore(Data):
-    """The explanation of a driver's score in a window and its intervals."""
-
-    driver_info: Driver
-    total: ExplainedScore | None
-    series: list[Interval]
+# A Driver, and its ScoreExplanation, if there is one.
+DriverAndScore = tuple[Json, ScoreJson]
 
 
 class Explanation(Data):
@@ -75,62 +46,65 @@ class Explanation(Data):
     behaviours: list[Behaviour] = Field(description="The most costly first. Counts cost nothing without miles.")
 
 
-async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> DriverScore:
-    """Return the explanation of a driver's score. Raises InvalidInput if the window is outside the last six months."""
+async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> Json:
+    """Return the DriverScore of a driver. Raises InvalidInput if the window is outside the last six months."""
     params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "interval": interval}
-    return await api.get(DriverScore, "driver", driver_id, "score", params=params)
+    return await api.get(Json, "driver", driver_id, "score", params=params)
 
 
 async def find_summaries(
     api: ApiClient, driver_ids: Sequence[str], window: Window, insurance_period: str | None = None
-) -> list[Aggregate]:
-    """Return drivers and their totals. Raises InvalidInput if the window is too long, or outside the last 24 months."""
+) -> list[Json]:
+    """Return drivers as `driver_info`, and their totals as `driving_summary` if they drove.
+
+    Raises InvalidInput if the window is too long, or outside the last 24 months.
+    """
     if not driver_ids:
         # The service would return all drivers.
         return []
     params: Params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
-    return (await api.get(Aggregates, "driver-aggregate", "window", params=params)).data
+    rows: list[Json] = (await api.get(Json, "driver-aggregate", "window", params=params))["data"]
+    return rows
 
 
-async def find_names(api: ApiClient, driver_ids: Sequence[str]) -> dict[str, Driver]:
+async def find_names(api: ApiClient, driver_ids: Sequence[str]) -> dict[str, Any]:
     """Return drivers by driver_id."""
     # Any window has the names of a driver.
     today = await api.get_today()
     rows = await find_summaries(api, driver_ids, Window(start_date=today, end_date=today))
-    return {row.driver_info.driver_id: row.driver_info for row in rows}
+    return {row["driver_info"]["driver_id"]: row["driver_info"] for row in rows}
 
 
-def _explain(summary: Summary | NoScore) -> ExplainedScore | NoScore:
-    return ExplainedScore(**compute_score(dict(summary))) if isinstance(summary, Summary) else summary
+def _explain(rows: Sequence[Json]) -> list[DriverAndScore]:
+    """Return the drivers and scores of rows that have a `driver_info`, and a `driving_summary` if the driver drove."""
+    return [
+        (row["driver_info"], compute_score(row["driving_summary"]) if "driving_summary" in row else "did_not_drive")
+        for row in rows
+    ]
 
 
 async def _compare(
     api: ApiClient, scores: Sequence[DriverAndScore], before: Window, insurance_period: str | None = None
 ) -> list[Explanation]:
     """Return the scores of drivers compared with the window before."""
-    scores_before: list[ExplainedScore | NoScore]
+    driver_ids = [driver["driver_id"] for driver, _ in scores]
     try:
-        rows = await find_summaries(api, [driver.driver_id for driver, _ in scores], before, insurance_period)
-        scores_before = [_explain(row.driving_summary) for row in rows]
+        scores_before = _explain(await find_summaries(api, driver_ids, before, insurance_period))
     except InvalidInput:
-        scores_before = ["not_known" for _ in scores]
+        scores_before = [(driver, "not_known") for driver, _ in scores]
     return [
         _make_explanation(driver, score, score_before)
-        for (driver, score), score_before in zip(scores, scores_before, strict=True)
+        for (driver, score), (_, score_before) in zip(scores, scores_before, strict=True)
     ]
 
 
-def _make_explanation(
-    driver: Driver, score: ExplainedScore | NoScore, score_before: ExplainedScore | NoScore
-) -> Explanation:
-    behaviours, behaviours_before = (
-        one.behaviours if isinstance(one, ExplainedScore) else [] for one in (score, score_before)
-    )
-    points_before = {row.behaviour: row.points_lost for row in behaviours_before}
+def _make_explanation(driver: Any, score: ScoreJson, score_before: ScoreJson) -> Explanation:
+    behaviours, behaviours_before = ([] if isinstance(one, str) else one["behaviours"] for one in (score, score_before))
+    points_before = {row["behaviour"]: row["points_lost"] for row in behaviours_before}
     costly = [
-        row.model_copy(update={"points_lost_before": points_before.get(row.behaviour)})
+        Behaviour(**row, points_lost_before=points_before.get(row["behaviour"]))
         for row in behaviours
-        if row.count or row.points_lost or points_before.get(row.behaviour)
+        if row["count"] or row["points_lost"] or points_before.get(row["behaviour"])
     ]
     return Explanation(
         driver=driver,
@@ -161,12 +135,12 @@ async def explain_score(
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
-    (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
+    (explanation,) = await _compare(api, [(content["driver_info"], content["total"] or "did_not_drive")], before)
     return ScoreExplanation(
         **dict(explanation),
         window=window,
         window_before=before,
-        intervals={item.start_date: item.explanation.fm_score for item in content.series},
+        intervals={item["start_date"]: item["explanation"]["fm_score"] for item in content["series"]},
     )
 
 
@@ -189,24 +163,9 @@ async def compare_drivers(
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
     found = await find_summaries(api, driver_ids, window, insurance_period)
-    scores = [(row.driver_info, _explain(row.driving_summary)) for row in found]
-    rows = await _compare(api, scores, before, insurance_period)
+    rows = await _compare(api, _explain(found), before, insurance_period)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
-
-
-class RankedDriver(Data):
-    """A driver, and the driver's score in a period."""
-
-    driver_info: Driver
-    driving_summary: Summary
-
-
-class Ranking(Page):
-    """A page of the drivers who drove in a period."""
-
-    count: int
-    drivers: list[RankedDriver]
 
 
 class Coaching(Comparison):
@@ -242,7 +201,7 @@ async def who_needs_coaching(
         count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:
         count, compared, rows = await _find_worse(api, params, window, before, behaviour)
-    scores: list[DriverAndScore] = [(row.driver_info, _explain(row.driving_summary)) for row in rows[:limit]]
+    scores = _explain(rows[:limit])
     return Coaching(
         window=window,
         window_before=before,
@@ -250,12 +209,12 @@ async def who_needs_coaching(
         driver_count=count,
         compared_driver_count=compared,
         left_out=len(rows) - len(scores),
-        notice=await make_notice_of_drivers(api, [driver.driver_id for driver, _ in scores], window, before),
+        notice=await make_notice_of_drivers(api, [driver["driver_id"] for driver, _ in scores], window, before),
     )
 
 
 # How many drivers are ranked, how many of them were compared, if any, and those to coach.
-Found = tuple[int, int | None, list[RankedDriver]]
+Found = tuple[int, int | None, list[Json]]
 
 
 async def _find_lowest(api: ApiClient, params: Params, window: Window, behaviour: str | None) -> Found:
@@ -284,22 +243,20 @@ async def _find_worse(api: ApiClient, params: Params, window: Window, before: Wi
     return count, len(changes), [rows[driver_id] for _, driver_id in worse]
 
 
-async def _find_ranked(
-    api: ApiClient, params: Params, window: Window, most: int
-) -> tuple[int, dict[str, RankedDriver]]:
+async def _find_ranked(api: ApiClient, params: Params, window: Window, most: int) -> tuple[int, dict[str, Json]]:
     """Return how many drivers a ranking has, and about `most` of them by driver_id, those who lost most first."""
-    found: dict[str, RankedDriver] = {}
+    found: dict[str, Json] = {}
     number: int | None = 1
     while number and len(found) < most:
         of_page: Params = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": number}
-        page = await api.get(Ranking, "ranking", params={**params, **of_page})
-        found |= {row.driver_info.driver_id: row for row in page.drivers}
-        number = page.next_page
-    return page.count, found
+        page = await api.get(Json, "ranking", params={**params, **of_page})
+        found |= {row["driver_info"]["driver_id"]: row for row in page["drivers"]}
+        number = page["next_page"]
+    return page["count"], found
 
 
-def _get_points_lost(row: RankedDriver, behaviour: str | None) -> float:
+def _get_points_lost(row: Json, behaviour: str | None) -> float:
     """Return the points that the behaviour, or all of them, cost, as a result shows them: with one decimal."""
-    summary = row.driving_summary
-    points = BEST_SCORE - summary.fm_score if behaviour is None else compute_points_lost(dict(summary))[behaviour]
+    summary = row["driving_summary"]
+    points = compute_points_lost(summary)[behaviour] if behaviour else BEST_SCORE - summary["fm_score"]
     return round(points, 1)

@@ -12,8 +12,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
 
-from scripts.mcp_server.client import VERSION, ApiClient, InvalidInput
+from scripts.mcp_server.client import UNEXPECTED_RESPONSE, VERSION, ApiClient, InvalidInput
 from scripts.mcp_server.drivers import driver_summary, find_drivers, list_groups
 from scripts.mcp_server.events import list_events
 from scripts.mcp_server.fleet import fleet_summary
@@ -99,6 +100,8 @@ def _present(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaita
                 data["today"] = f"{info.today:%A %Y-%m-%d} ({info.time_zone})"
         except InvalidInput as error:
             raise ToolError(str(error)) from None
+        except (KeyError, ValidationError):
+            raise ToolError(UNEXPECTED_RESPONSE) from None
         except TimeoutError:
             raise ToolError(f"This takes longer than {TOOL_SECONDS} seconds. Ask for a shorter window.") from None
         return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))

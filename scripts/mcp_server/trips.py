@@ -7,18 +7,14 @@ from pydantic import Field
 
 from schemas.plausibility import LEFT_OUT
 from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
-from scripts.mcp_server.client import Api, ApiClient, read_list
+from scripts.mcp_server.client import Api, ApiClient, Json, read_list
 from scripts.mcp_server.models import (
-    Behaviour,
-    Data,
     Degrees,
     Driver,
     EpochMs,
     Event,
-    ListPage,
     NoScore,
     Number,
-    RatedTrip,
     Result,
     Score,
     Trip,
@@ -38,14 +34,9 @@ MAX_READ = 2_000
 Order = Literal["worst", "newest", "oldest"]
 
 
-class ListedTrip(Data):
+class ListedTrip(Trip):
     """A trip of a list, with its own score: with the points that it costs a driver, or of the fleet with who drove."""
 
-    trip_id: str
-    trip_start_time: EpochMs
-    duration_seconds: Number
-    distance_miles: Number
-    event_summary: dict[str, Number]
     points_lost: Number | None = None
     driver: Driver | None = None
     fm_score: Number
@@ -107,50 +98,53 @@ async def list_trips(
         "order": order,
         "min_distance_miles": min_distance_miles,
     }
-    found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=limit + 1)
-    drivers = await find_names(api, [row.trip.driver_id for row in found[:limit]])
-    rows = cut([ListedTrip(**dict(row) | dict(row.trip), driver=drivers[row.trip.driver_id]) for row in found[:limit]])
+    found, more = await read_list(api, "trips", params=params, most=limit + 1)
+    drivers = await find_names(api, [row["trip"]["driver_id"] for row in found[:limit]])
+    rows = cut([ListedTrip(**row["trip"] | row, driver=drivers[row["trip"]["driver_id"]]) for row in found[:limit]])
     return TripList(window=window, at=at, left_out=len(found) - len(rows), more=more, trips=rows)
 
 
 async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order: Order, limit: int) -> TripList:
     """Return the trips of a driver in a window, with the points of its score that each costs."""
     content = await get_driver_score(api, driver_id, window, "month")
-    behaviours = content.total.behaviours if content.total else []
+    total = content["total"]
+    behaviours = total["behaviours"] if total else []
     leaves_out = (await api.get_info()).implausible_trips == LEFT_OUT
     by = "newest" if order == "newest" else "oldest"
     params = {**window.model_dump(mode="json"), "driver_id": driver_id, "order": by}
-    found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=MAX_READ)
-    counted = [row.trip for row in found if not (row.implausible and leaves_out)]
-    points = {trip.trip_id: _get_points(trip, behaviours) for trip in counted}
-    rows = [ListedTrip(**dict(row) | dict(row.trip), points_lost=points.get(row.trip.trip_id, 0)) for row in found]
+    found, more = await read_list(api, "trips", params=params, most=MAX_READ)
+    counted = [row["trip"] for row in found if not (row["implausible"] and leaves_out)]
+    points = {trip["trip_id"]: _get_points(trip, behaviours) for trip in counted}
+    rows = [ListedTrip(**row["trip"] | row, points_lost=points.get(row["trip"]["trip_id"], 0)) for row in found]
     if order == "worst":
         rows.sort(key=lambda row: -(row.points_lost or 0))
     return TripList(
-        driver=content.driver_info,
+        driver=content["driver_info"],
         window=window,
-        score=content.total or "did_not_drive",
+        score=total or "did_not_drive",
         # A trip may become visible between two requests.
-        not_listed_yet=max(0, content.total.trip_count - len(counted)) if content.total and not more else 0,
+        not_listed_yet=max(0, total["trip_count"] - len(counted)) if total and not more else 0,
         left_out=len(rows[limit:]),
         more=more,
         trips=rows[:limit],
     )
 
 
-def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
+def _get_points(trip: Json, behaviours: list[Json]) -> float:
     """Return the trip's share of the points that each behaviour costs: by time, or by number where there is no time."""
     points = 0.0
     for behaviour in behaviours:
-        unit, amount = ("count", behaviour.count) if behaviour.seconds is None else ("time_seconds", behaviour.seconds)
-        share = trip.event_summary[f"{behaviour.behaviour}_{unit}"] / amount if amount else 0.0
-        points += behaviour.points_lost * share
+        count, seconds = behaviour["count"], behaviour["seconds"]
+        unit, amount = ("count", count) if seconds is None else ("time_seconds", seconds)
+        share = trip["event_summary"][f"{behaviour['behaviour']}_{unit}"] / amount if amount else 0.0
+        points += behaviour["points_lost"] * share
     return points
 
 
 class TripDetails(Trip):
     """A trip, and what happened on it."""
 
+    driver_id: str
     night_driving_seconds: Number
     highway_miles: Number
     night_driving_miles: Number
@@ -160,12 +154,6 @@ class TripDetails(Trip):
     end_longitude: Degrees
     focus_area: dict[str, bool]
     events: list[Event]
-
-
-class Trips(Data):
-    """The trips with an identifier."""
-
-    trips: list[TripDetails]
 
 
 class TripDescription(TripDetails, Result):
@@ -182,14 +170,14 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
     """
     # Not the trail, which is long.
     fields = f"trips{{{','.join(TripDetails.model_fields)}}}"
-    content = await api.get(Trips, "trip", "trip_id", trip_id, fields=fields)
-    if not content.trips:
+    content = await api.get(Json, "trip", "trip_id", trip_id, fields=fields)
+    if not content["trips"]:
         raise ToolError(
             "There is no visible trip with this trip_id. Copy it exactly from list_trips. A trip becomes visible four "
             "hours after its end, unless the operator has set another time."
         )
-    (trip,) = content.trips
-    drivers = await find_names(api, [trip.driver_id])
-    events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
-    details = dict(trip) | {"driver": drivers[trip.driver_id], "events": events[:MAX_EVENTS]}
+    (trip,) = content["trips"]
+    drivers = await find_names(api, [trip["driver_id"]])
+    events = sorted(trip["events"], key=lambda event: event["event_start_timestamp"])
+    details = trip | {"driver": drivers[trip["driver_id"]], "events": events[:MAX_EVENTS]}
     return TripDescription(**details, left_out=max(0, len(events) - MAX_EVENTS))

@@ -67,6 +67,11 @@ def test_what_the_service_or_another_one_responds_is_explained(fail, service, re
     assert "Traceback" not in message
 
 
+def test_fields_that_are_missing_in_a_response_are_explained(fail, service):
+    service.app.view_functions["fleet.get_fleet_aggregate"] = dict
+    assert "different versions" in fail("fleet_summary")
+
+
 def test_over_the_rate_limit_the_message_says_how_long_to_wait(serve, make_service, fail):
     limited = make_service(rate_limit=parse("1 per minute"))
     url, key = serve(limited), limited.key("f1")
