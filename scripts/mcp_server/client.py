@@ -56,14 +56,7 @@ ADVICE: dict[int, str] = {
     "program and the service have different versions.",
 }
 # The statuses of the service, or of a proxy in front of it, after which a later request may succeed.
-TEMPORARY: frozenset[int] = frozenset(
-    {
-        HTTPStatus.TOO_MANY_REQUESTS,
-        HTTPStatus.BAD_GATEWAY,
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        HTTPStatus.GATEWAY_TIMEOUT,
-    }
-)
+TEMPORARY = frozenset({429, 502, 503, 504})
 
 # Without those that are None.
 Params = Mapping[str, str | int | float | Sequence[str] | None]
@@ -72,7 +65,7 @@ Json = dict[str, Any]
 Reply = TypeVar("Reply")
 
 
-class InvalidInput(Exception):
+class InvalidInput(ToolError):
     """The service rejects a parameter. The message tells the agent why."""
 
 

@@ -9,17 +9,7 @@ from schemas.periods import PeriodName
 from scripts.mcp_server.arguments import GroupName, PageNumber, PeriodDate
 from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
-from scripts.mcp_server.models import (
-    Data,
-    Driver,
-    NoScore,
-    Number,
-    Result,
-    Score,
-    Summary,
-    WindowResult,
-    get_change,
-)
+from scripts.mcp_server.models import Data, Driver, NoScore, Number, Result, Score, Summary, WindowResult, get_change
 from scripts.mcp_server.scores import find_summaries
 from scripts.mcp_server.windows import choose_periods
 

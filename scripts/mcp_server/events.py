@@ -94,7 +94,7 @@ async def list_events(
 async def _make_list(api: Api, window: Window, found: list[Json], limit: int, *, more: bool) -> EventList:
     """Return the list of up to `limit` of the events that were found. `more` says that the window has others."""
     drivers = await find_names(api, [event["driver_id"] for event in found[:limit]])
-    events = cut([ListedEvent(**event, driver=drivers[event["driver_id"]]) for event in found[:limit]])
+    events = cut([ListedEvent(**event | {"driver": drivers[event["driver_id"]]}) for event in found[:limit]])
     places = _find_places(found)
     return EventList(
         window=window,

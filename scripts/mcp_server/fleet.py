@@ -75,8 +75,7 @@ async def fleet_summary(
 
 def _make_interval(window: Window, totals: Json, before: Json | None) -> FleetInterval:
     return FleetInterval(
-        **dict(window),
-        **totals,
+        **totals | dict(window),
         points_lost=compute_points_lost(totals),
         change={name: get_difference(totals[name], before[name]) for name in COMPARED} if before else None,
     )

@@ -32,7 +32,7 @@ MAX_DRIVERS = 10
 MAX_COMPARED = 5_000
 BEST_SCORE = 100
 
-# A Driver, and its ScoreExplanation, if there is one.
+# A Driver, and what the score is made of, or why there is none.
 DriverAndScore = tuple[Json, ScoreJson]
 
 
@@ -102,7 +102,7 @@ def _make_explanation(driver: Any, score: ScoreJson, score_before: ScoreJson) ->
     behaviours, behaviours_before = ([] if isinstance(one, str) else one["behaviours"] for one in (score, score_before))
     points_before = {row["behaviour"]: row["points_lost"] for row in behaviours_before}
     costly = [
-        Behaviour(**row, points_lost_before=points_before.get(row["behaviour"]))
+        Behaviour(**row | {"points_lost_before": points_before.get(row["behaviour"])})
         for row in behaviours
         if row["count"] or row["points_lost"] or points_before.get(row["behaviour"])
     ]

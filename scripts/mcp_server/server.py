@@ -8,13 +8,11 @@ from typing import Any
 
 import anyio
 from mcp.server import MCPServer
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
-from scripts.mcp_server.client import UNEXPECTED_RESPONSE, VERSION, ApiClient, InvalidInput
+from scripts.mcp_server.client import UNEXPECTED_RESPONSE, VERSION, ApiClient
 from scripts.mcp_server.drivers import driver_summary, find_drivers, list_groups
 from scripts.mcp_server.events import list_events
 from scripts.mcp_server.fleet import fleet_summary
@@ -37,8 +35,6 @@ TOOLS = (
 )
 # Shorter than the time for which the proxies wait, and most clients.
 TOOL_SECONDS = 50
-# Of a text of a request other than its arguments, such as the name of a tool, which an error repeats.
-MAX_TEXT_LENGTH = 1_000
 INSTRUCTIONS = """\
 Answers questions about one fleet: whether it is getting better, who drove how safely, who got worse and why, which
 trips mattered, what happened, and where.
@@ -68,7 +64,6 @@ def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None 
         lifespan=(lambda server: api) if api else None,
         # Nothing changes while the server runs, so nobody needs a response that does not end.
         subscriptions=False,
-        middleware=[_refuse_long_texts],
         log_level="WARNING",
     )
     for function in TOOLS:
@@ -78,14 +73,6 @@ def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None 
             annotations=ToolAnnotations(read_only_hint=True),
         )
     return server
-
-
-async def _refuse_long_texts(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Refuse a request with a text that an error of the SDK would repeat at any length."""
-    texts = [ctx.method, *(ctx.params or {}).values()]
-    if any(isinstance(text, str) and len(text) > MAX_TEXT_LENGTH for text in texts):
-        raise MCPError(INVALID_PARAMS, f"A method, name or URI has at most {MAX_TEXT_LENGTH} characters.")
-    return await call_next(ctx)
 
 
 def _present(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaitable[CallToolResult]]:
@@ -98,8 +85,6 @@ def _present(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaita
                 result, info = await function(**arguments), await arguments["api"].get_info()
                 data = result.model_dump(mode="json", context={"zone": info.time_zone})
                 data["today"] = f"{info.today:%A %Y-%m-%d} ({info.time_zone})"
-        except InvalidInput as error:
-            raise ToolError(str(error)) from None
         except (KeyError, ValidationError):
             raise ToolError(UNEXPECTED_RESPONSE) from None
         except TimeoutError:

@@ -8,19 +8,7 @@ from pydantic import Field
 from schemas.plausibility import LEFT_OUT
 from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
 from scripts.mcp_server.client import Api, ApiClient, Json, read_list
-from scripts.mcp_server.models import (
-    Degrees,
-    Driver,
-    EpochMs,
-    Event,
-    NoScore,
-    Number,
-    Result,
-    Score,
-    Trip,
-    Window,
-    cut,
-)
+from scripts.mcp_server.models import Degrees, Driver, EpochMs, Event, NoScore, Number, Result, Score, Trip, Window, cut
 from scripts.mcp_server.scores import find_names, get_driver_score
 from scripts.mcp_server.text import to_json
 from scripts.mcp_server.windows import choose_windows
@@ -100,7 +88,8 @@ async def list_trips(
     }
     found, more = await read_list(api, "trips", params=params, most=limit + 1)
     drivers = await find_names(api, [row["trip"]["driver_id"] for row in found[:limit]])
-    rows = cut([ListedTrip(**row["trip"] | row, driver=drivers[row["trip"]["driver_id"]]) for row in found[:limit]])
+    trips = [row["trip"] | row | {"driver": drivers[row["trip"]["driver_id"]]} for row in found[:limit]]
+    rows = cut([ListedTrip(**trip) for trip in trips])
     return TripList(window=window, at=at, left_out=len(found) - len(rows), more=more, trips=rows)
 
 
@@ -115,7 +104,8 @@ async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order:
     found, more = await read_list(api, "trips", params=params, most=MAX_READ)
     counted = [row["trip"] for row in found if not (row["implausible"] and leaves_out)]
     points = {trip["trip_id"]: _get_points(trip, behaviours) for trip in counted}
-    rows = [ListedTrip(**row["trip"] | row, points_lost=points.get(row["trip"]["trip_id"], 0)) for row in found]
+    trips = [row["trip"] | row | {"points_lost": points.get(row["trip"]["trip_id"], 0)} for row in found]
+    rows = [ListedTrip(**trip) for trip in trips]
     if order == "worst":
         rows.sort(key=lambda row: -(row.points_lost or 0))
     return TripList(
