@@ -9,7 +9,7 @@ from schemas.periods import PeriodName
 from scripts.mcp_server.arguments import GroupName, PageNumber, PeriodDate
 from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
-from scripts.mcp_server.models import Data, Driver, NoScore, Number, Result, Score, Summary, WindowResult, get_change
+from scripts.mcp_server.models import Data, Driver, NoScore, Number, Result, Score, Totals, WindowResult, get_change
 from scripts.mcp_server.scores import find_summaries
 from scripts.mcp_server.windows import choose_periods
 
@@ -67,6 +67,12 @@ async def list_groups(api: Api, page: PageNumber = 1) -> FoundGroups:
     A driver may be in several. All dates of a group are about those who are in it now.
     """
     return await api.get(FoundGroups, "groups", params={"limit": GROUPS_PER_PAGE, "page": page})
+
+
+class Summary(Totals):
+    """The totals of a driver's period, and what to coach."""
+
+    focus_area: dict[str, bool]
 
 
 class DriverSummary(WindowResult):

@@ -5,15 +5,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    SerializationInfo,
-    WithJsonSchema,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, SerializationInfo, WithJsonSchema
 
 from scripts.mcp_server.text import clean_name, to_json
 
@@ -114,16 +106,6 @@ class Event(Data):
     event_data: dict[str, Number]
 
 
-class Trip(Data):
-    """A trip."""
-
-    trip_id: str
-    trip_start_time: EpochMs
-    duration_seconds: Number
-    distance_miles: Number
-    event_summary: dict[str, Number]
-
-
 class Score(Data):
     """A score, and how much driving it is about."""
 
@@ -140,24 +122,6 @@ class Totals(Score):
     night_driving_seconds: Number
     highway_miles: Number
     events_summary: dict[str, Number]
-
-
-class Summary(Totals):
-    """The totals of a driver's period, and what to coach."""
-
-    focus_area: dict[str, bool]
-
-
-class Behaviour(Data):
-    """What a behaviour costs."""
-
-    behaviour: str
-    points_lost: Number
-    points_lost_before: Number | None = None
-    weight: Number
-    count: int
-    seconds: Number | None
-    is_focus_area: bool
 
 
 def get_difference(one: float, other: float) -> float:

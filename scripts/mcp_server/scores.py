@@ -12,18 +12,7 @@ from schemas.score import compute_points_lost, compute_score
 from scripts.mcp_server.arguments import BehaviourName, EndDate, GroupName, InsurancePeriod, PeriodDate, StartDate
 from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Json, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
-from scripts.mcp_server.models import (
-    Behaviour,
-    Data,
-    Driver,
-    NoScore,
-    Number,
-    Score,
-    ScoreJson,
-    Window,
-    WindowResult,
-    get_change,
-)
+from scripts.mcp_server.models import Data, Driver, NoScore, Number, Score, ScoreJson, Window, WindowResult, get_change
 from scripts.mcp_server.windows import choose_periods, choose_windows
 
 # As many of the longest rows as have room in a result.
@@ -34,6 +23,18 @@ BEST_SCORE = 100
 
 # A Driver, and what the score is made of, or why there is none.
 DriverAndScore = tuple[Json, ScoreJson]
+
+
+class Behaviour(Data):
+    """What a behaviour costs."""
+
+    behaviour: str
+    points_lost: Number
+    points_lost_before: Number | None = None
+    weight: Number
+    count: int
+    seconds: Number | None
+    is_focus_area: bool
 
 
 class Explanation(Data):

@@ -8,7 +8,7 @@ from pydantic import Field
 from schemas.plausibility import LEFT_OUT
 from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
 from scripts.mcp_server.client import Api, ApiClient, Json, read_list
-from scripts.mcp_server.models import Degrees, Driver, EpochMs, Event, NoScore, Number, Result, Score, Trip, Window, cut
+from scripts.mcp_server.models import Data, Degrees, Driver, EpochMs, Event, NoScore, Number, Result, Score, Window, cut
 from scripts.mcp_server.scores import find_names, get_driver_score
 from scripts.mcp_server.text import to_json
 from scripts.mcp_server.windows import choose_windows
@@ -20,6 +20,16 @@ MAX_EVENTS = 50
 MAX_READ = 2_000
 
 Order = Literal["worst", "newest", "oldest"]
+
+
+class Trip(Data):
+    """A trip."""
+
+    trip_id: str
+    trip_start_time: EpochMs
+    duration_seconds: Number
+    distance_miles: Number
+    event_summary: dict[str, Number]
 
 
 class ListedTrip(Trip):
