@@ -27,18 +27,10 @@ def get_local_url(bind: str) -> str:
     return f"http://{host}"
 
 
-def describe_failure(setting: str, bind: str, error: OSError) -> str:
-    """Return why an address cannot be served on, and which setting to change."""
-    # Python appends the address to the reason of some errors.
-    reason = (error.strerror or str(error)).partition(" (while ")[0]
-    remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
-    return f"Cannot serve on {bind}: {reason}. {remedy} {setting} to another ADDRESS:PORT."
-
-
 def listen(setting: str, bind: str) -> socket.socket:
     """Return a socket that listens on an address. Raises click.ClickException."""
     host, port = split_address(bind)
-    with _explaining(setting, bind):
+    with explaining(setting, bind):
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
     # Its connections inherit this. asyncio would set it only if the socket had been made for TCP by name. Without it, a
@@ -53,13 +45,19 @@ def serve_metrics(bind: str, registry: "CollectorRegistry") -> None:
     from prometheus_client import start_http_server
 
     host, port = split_address(bind)
-    with _explaining("METRICS_BIND", bind):
+    with explaining("METRICS_BIND", bind):
         start_http_server(port, host, registry)
 
 
 @contextlib.contextmanager
-def _explaining(setting: str, bind: str) -> Iterator[None]:
+def explaining(setting: str, bind: str) -> Iterator[None]:
+    """Raise click.ClickException, which names the setting to change, for an address that cannot be served on."""
     try:
         yield
     except OSError as error:
-        raise click.ClickException(describe_failure(setting, bind, error)) from None
+        # Python appends the address to the reason of some errors.
+        reason = (error.strerror or str(error)).partition(" (while ")[0]
+        remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
+        raise click.ClickException(
+            f"Cannot serve on {bind}: {reason}. {remedy} {setting} to another ADDRESS:PORT."
+        ) from None

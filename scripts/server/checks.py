@@ -20,7 +20,7 @@ from app.report_links import generate_secret
 from app.services import Services, get_services
 from app.store import OtherFormat
 from app.store.fleets import check_format
-from scripts.command_line.addresses import describe_failure, split_address
+from scripts.command_line.addresses import explaining, listen
 from scripts.mongodb.connection import check_transactions
 
 
@@ -73,29 +73,18 @@ def check_metrics_folder(config: Config) -> None:
 
 
 def check_addresses(addresses: Mapping[str, str]) -> None:
-    """Raise ConfigError unless the addresses are free and do not overlap. `addresses` has them by setting.
+    """Raise click.ClickException unless the addresses are free and do not overlap.
 
-    gunicorn would share a port that is in use, because its sockets have SO_REUSEPORT.
+    `addresses` has them by setting. An empty one is left out. gunicorn would share a port that is in use, because its
+    sockets have SO_REUSEPORT.
     """
     with contextlib.ExitStack() as probes:
         for setting, bind in addresses.items():
-            _probe(probes, setting, bind)
-
-
-def _probe(probes: contextlib.ExitStack, setting: str, bind: str) -> None:
-    """Listen on an address until the probes are closed."""
-    try:
-        if bind.startswith("unix:"):
-            _check_path(Path(bind.removeprefix("unix:")))
-        else:
-            host, port = split_address(bind)
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            probe = probes.enter_context(socket.socket(family))
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen()
-    except OSError as error:
-        raise ConfigError(describe_failure(setting, bind, error)) from None
+            if bind.startswith("unix:"):
+                with explaining(setting, bind):
+                    _check_path(Path(bind.removeprefix("unix:")))
+            elif bind:
+                probes.enter_context(listen(setting, bind))
 
 
 def _check_path(path: Path) -> None:

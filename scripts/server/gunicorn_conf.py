@@ -9,6 +9,8 @@ import signal
 import sys
 from typing import Any
 
+import click
+
 from app import logs
 from app.config import Config, ConfigError
 from app.database import service_client
@@ -64,12 +66,11 @@ def on_starting(server: Any) -> None:
     configure_log(server)
     try:
         # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
-        api = {"BIND": bind} if server.cfg.bind == [bind] and not server.master_pid else {}
-        metrics = {"METRICS_BIND": service.metrics_bind} if service.metrics_bind else {}
-        check_addresses({**api, **metrics})
+        api = bind if server.cfg.bind == [bind] and not server.master_pid else ""
+        check_addresses({"BIND": api, "METRICS_BIND": service.metrics_bind})
         check_metrics_folder(service)
         check_application(service)
-    except ConfigError as error:
+    except (ConfigError, click.ClickException) as error:
         sys.exit(f"Error: {error}")
 
 

@@ -37,15 +37,14 @@ def serve(demo: bool) -> None:
     if demo and "LOG_LEVEL" not in os.environ and sys.stderr.isatty():
         # The lines of a page of the explorer alone would move the greeting out of sight.
         config, greeting = _set_settings(config, log_level="WARNING"), ["LOG_LEVEL=INFO logs each request."]
-    metrics = {"METRICS_BIND": config.metrics_bind} if config.metrics_bind else {}
-    check_addresses({"BIND": config.bind, **metrics})
+    check_addresses({"BIND": config.bind, "METRICS_BIND": config.metrics_bind})
     address = config.bind if config.bind.startswith("unix:") else get_local_url(config.bind)
     with contextlib.ExitStack() as stack:
         try:
             client, lines = None, _prepare_mongodb(config, enter_mongodb(stack, config), demo)
         except NoMongod as error:
             if not demo:
-                raise click.ClickException(str(error)) from None
+                raise
             client, lines = _open_memory_store(config, error)
         if config.metrics_bind:
             stack.enter_context(_metrics_folder())
