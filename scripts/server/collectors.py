@@ -45,21 +45,16 @@ class StoreCollector(Collector):
         """Yield the gauges; only `store_up` if the database does not respond in time."""
         try:
             with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
-                newest = _get_last_write_time(self._store)
+                match, by_time = {"trips_written_at": {"$ne": None}}, [("trips_written_at", DESCENDING)]
+                newest = self._store.fleets.find_one(match, {"trips_written_at": 1}, sort=by_time)
         except PyMongoError:
             yield _gauge("store_up", STORE_UP_HELP, 0.0)
             return
         yield _gauge("store_up", STORE_UP_HELP, 1.0)
         if newest is not None:
-            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", newest)
+            seconds = newest["trips_written_at"] / MS_PER_SECOND
+            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", seconds)
 
 
 def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"{PREFIX}_{name}", meaning, value)
-
-
-def _get_last_write_time(store: Store) -> float | None:
-    """Return when a trip was last written (epoch seconds), over all fleets, or None. Reads the state of each fleet."""
-    newest = store.fleets.find_one({}, {"trips_written_at": 1}, sort=[("trips_written_at", DESCENDING)])
-    written_ms = newest.get("trips_written_at") if newest else None
-    return None if written_ms is None else written_ms / MS_PER_SECOND

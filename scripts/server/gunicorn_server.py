@@ -1,4 +1,4 @@
-"""gunicorn as `serve` runs it: with the settings of `gunicorn_conf` and the application of wsgi.py."""
+"""gunicorn as `serve` runs it: with the settings of `gunicorn_conf`, and an application in each worker."""
 
 import os
 import signal
@@ -39,11 +39,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Return the application. gunicorn calls this in each worker, after the fork."""
-        if self._client is not None:
-            return create_app(client=self._client)
-        from wsgi import app
-
-        return app
+        return create_app(client=self._client)
 
     def _stop_on_hangup(self, arbiter: Any) -> None:
         # A terminal sends SIGHUP when it is closed: stop. A service manager, without a terminal, sends it to reload.
