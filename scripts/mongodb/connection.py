@@ -22,7 +22,7 @@ from schemas.identity import ids_of_fleet, split_id
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, escape
 from scripts.mongodb.collections import prepare_collections
-from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, has_database
+from scripts.mongodb.embedded_mongod import embedded_mongod, has_database
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
@@ -40,7 +40,7 @@ BATCH_SIZE = 1_000
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
     """Return MONGODB_URI, or start the embedded MongoDB, which runs until the stack is closed, and return its URI.
 
-    Raises NoMongod, or click.ClickException in one line, also for the errors of the block if that MongoDB has ended.
+    Raises click.ClickException: NoMongod if it cannot start one, and also for the errors of the block if it has ended.
     """
     try:
         return config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
@@ -83,12 +83,8 @@ def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Documen
     data_dir = Path(config.data_dir)
     if not (config.mongodb_uri or has_database(data_dir)):
         _confirm_new_database(data_dir)
-    try:
-        uri = enter_mongodb(stack, config)
-    except NoMongod as error:
-        raise click.ClickException(str(error)) from None
     options = {"serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS, "readPreference": "primary"}
-    return stack.enter_context(connect(uri, **options))
+    return stack.enter_context(connect(enter_mongodb(stack, config), **options))
 
 
 @contextlib.contextmanager

@@ -39,18 +39,11 @@ LOCK_FILE, PID_FILE = "running.lock", "mongod.pid"
 REPLICA_SET = "driver-analytics"
 # MongoDB's error codes for a member without a configuration, and for one whose configuration has another address.
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
-# How long the transaction of a killed command blocks other commands. A batch of an import takes about a second.
-TRANSACTION_SECONDS = 20
-PARAMETERS = {
-    "transactionLifetimeLimitSeconds": TRANSACTION_SECONDS,
-    # A server that ends before it is primary would wait 15 seconds for the clients to go to another member.
-    "shutdownTimeoutMillisForSignaledShutdown": 0,
-}
-REPLICA_SET_OPTIONS = (
-    "--replSet",
-    REPLICA_SET,
-    *(word for name, value in PARAMETERS.items() for word in ("--setParameter", f"{name}={value}")),
-)
+# Seconds for which the transaction of a killed command blocks other commands. A batch of an import takes about one.
+TRANSACTION = "transactionLifetimeLimitSeconds=20"
+# A server that ends before it is primary would wait 15 seconds for the clients to go to another member.
+SHUTDOWN = "shutdownTimeoutMillisForSignaledShutdown=0"
+REPLICA_SET_OPTIONS = ("--replSet", REPLICA_SET, "--setParameter", TRANSACTION, "--setParameter", SHUTDOWN)
 # So many bytes at the end of a log have the last error. With less space on its disk, the disk is full for MongoDB.
 MAX_LOG_BYTES = MIN_FREE_BYTES = 1_000_000
 # A line of the log about an error: what it says, and what the operating system said.
@@ -58,7 +51,7 @@ ERROR = re.compile(r'"s":"[EF]".*?"msg":"(.*?)"(?:.*"error_str":"(.*?)")?.*\n')
 REMEDY = "Set MONGOD to the path of a mongod, or MONGODB_URI to the address of a MongoDB."
 
 
-class NoMongod(Exception):
+class NoMongod(click.ClickException):
     """There is no usable `mongod`. The message says what was tried, and what to install or set."""
 
 
@@ -155,15 +148,6 @@ def _uri(folder: Path) -> str:
     return f"mongodb://{quote(str(folder / SOCKET), safe='')}/?directConnection=true"
 
 
-def _is_primary(folder: Path) -> bool:
-    """Return whether the server is primary. Configure it if it is not."""
-    try:
-        with MongoClient[dict[str, Any]](_uri(folder), timeoutMS=1000) as client:
-            return make_primary(client, str(folder / SOCKET))
-    except PyMongoError:
-        return False
-
-
 def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
     """Return whether a server is primary. If it is not, configure it as the only member of its replica set."""
     if client.admin.command("hello").get("isWritablePrimary"):
@@ -189,11 +173,15 @@ def is_running(folder: Path) -> bool:
 
 
 def _becomes_primary(folder: Path) -> bool:
-    """Wait until a server is primary. Returns False if it ends, or if it takes longer than START_SECONDS."""
+    """Make a server primary, and wait for it. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
     while is_running(folder) and time.monotonic() < deadline:
-        if _is_primary(folder):
-            return True
+        with (
+            contextlib.suppress(PyMongoError),
+            MongoClient[dict[str, Any]](_uri(folder), timeoutMS=1000) as client,
+        ):
+            if make_primary(client, str(folder / SOCKET)):
+                return True
         time.sleep(POLL_SECONDS)
     return False
 

@@ -93,7 +93,7 @@ def _open_memory_store(config: Config, error: NoMongod) -> tuple[MongoClient[Doc
     try:
         from scripts.mongodb.memory_store import memory_client
     except ModuleNotFoundError:
-        raise click.ClickException(str(error)) from None
+        raise error from None
 
     echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
