@@ -15,7 +15,7 @@ from pymongo.client_session import ClientSession
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import connect
-from app.store import SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
+from app.store import SOURCES, Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
 from schemas.identity import ids_of_fleet, split_id
@@ -91,25 +91,19 @@ def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Documen
 def open_store(config: Config | None = None, *, writes: bool = True, any_format: bool = False) -> Iterator[Store]:
     """Open the store of the settings. If the command `writes`, also prepare the collections.
 
-    Raises click.ClickException, in one line, if there is no MongoDB, if the embedded one has ended, if the block reads
-    an invalid document, or if read models have another format, and ConfigError for a standalone server. `any_format` is
-    for a block that does not read read models.
+    Raises click.ClickException if there is no MongoDB, or if the embedded one has ended, OtherFormat, and ConfigError
+    for a standalone server. `any_format` is for a block that does not read read models.
     """
     config = config or read_config()
     with contextlib.ExitStack() as stack:
         client = _connect(stack, config)
         check_transactions(client)
         store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
-        try:
-            if not any_format:
-                check_format(store)
-            if writes:
-                prepare_collections(store)
-            yield store
-        except OtherFormat as error:
-            raise click.ClickException(str(error)) from None
-        except InvalidDocument as error:
-            raise click.ClickException(f"Invalid document: {error}.") from None
+        if not any_format:
+            check_format(store)
+        if writes:
+            prepare_collections(store)
+        yield store
 
 
 def find_fleets(store: Store) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ended a command: an invalid setting, or MongoDB."""
+"""What ended a command: an invalid setting, what is stored, or MongoDB."""
 
 import re
 
@@ -6,6 +6,7 @@ from pymongo.errors import BulkWriteError, PyMongoError, ServerSelectionTimeoutE
 
 from app.config import ConfigError
 from app.database import get_refusal
+from app.store import InvalidDocument, OtherFormat
 
 # pymongo appends them to the address and the reason of each server.
 CONFIGURED_TIMEOUTS = re.compile(r" \(configured timeouts: [^)]*\)")
@@ -15,8 +16,10 @@ BRACES = re.compile(r" ?\{[^{}]*\}")
 
 def describe_failure(error: Exception) -> str | None:
     """Return what happened, in a line, with the setting to correct if it is known, or None for any other error."""
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError | OtherFormat):
         return str(error)
+    if isinstance(error, InvalidDocument):
+        return f"Invalid document: {error}."
     if not isinstance(error, PyMongoError):
         return None
     if refusal := get_refusal(error):

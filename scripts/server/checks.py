@@ -18,14 +18,13 @@ from app.config import Config, ConfigError, find_warnings
 from app.database import get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
-from app.store import OtherFormat
 from app.store.fleets import check_format
 from scripts.command_line.addresses import explaining, listen
 from scripts.mongodb.connection import check_transactions
 
 
 def check_application(config: Config) -> None:
-    """Raise ConfigError unless a worker can create the application, and serve what is stored.
+    """Raise ConfigError unless a worker can create the application, and OtherFormat unless it can serve what is stored.
 
     Logs settings that are likely to be mistakes.
     """
@@ -38,10 +37,7 @@ def check_application(config: Config) -> None:
         # An outage is no error, and each worker logs it.
         with contextlib.suppress(PyMongoError):
             check_transactions(client)
-            try:
-                check_format(services.store)
-            except OtherFormat as error:
-                raise ConfigError(str(error)) from None
+            check_format(services.store)
 
 
 def open_connections(services: Services) -> None:

@@ -15,7 +15,7 @@ from app import logs
 from app.config import Config, ConfigError
 from app.database import service_client
 from app.services import EXTENSION, get_services
-from app.store import Store
+from app.store import OtherFormat, Store
 from scripts.command_line.addresses import serve_metrics
 from scripts.server.checks import check_addresses, check_application, check_metrics_folder, open_connections
 
@@ -70,7 +70,7 @@ def on_starting(server: Any) -> None:
         check_addresses({"BIND": api, "METRICS_BIND": service.metrics_bind})
         check_metrics_folder(service)
         check_application(service)
-    except (ConfigError, click.ClickException) as error:
+    except (ConfigError, OtherFormat, click.ClickException) as error:
         sys.exit(f"Error: {error}")
 
 

@@ -44,14 +44,12 @@ READ_OR_WRITTEN = [
 
 
 @pytest.mark.parametrize("words", READ_OR_WRITTEN)
-def test_every_command_that_reads_or_writes_them_ends_with_one_line(command, other_format, words):
+def test_every_command_that_reads_or_writes_them_ends_with_one_line(run_main, other_format, mongod_uri, words):
     before = contents(other_format)
-    result = command(*words.split())
-    (line,) = result.stderr.splitlines()
-    assert (result.exit_code, line.startswith("Error: The read models of the fleet f1 are of another version: ")) == (
-        1,
-        True,
-    )
+    ended = run_main(*words.split(), MONGODB_URI=mongod_uri, MONGODB_DATABASE=other_format.name)
+    (line,) = ended.stderr.splitlines()
+    assert ended.status == 1
+    assert line.startswith("Error: The read models of the fleet f1 are of another version: ")
     assert WAY_OUT in line
     assert contents(other_format) == before
 
@@ -91,9 +89,9 @@ def test_a_rebuild_makes_them_from_scratch_whatever_they_were(loaded, command):
     assert loaded.fleets.find_one({"_id": "f1"})["feed_key"] != feed
 
 
-def test_a_rebuild_of_another_format_that_was_killed_is_not_taken_for_a_whole_one(other_format, command):
+def test_a_rebuild_of_another_format_that_was_killed_is_not_taken_for_a_whole_one(other_format, command, run_main):
     next(rebuild_fleet(Store.of(other_format), "f1"))
-    assert WAY_OUT in command("rollups", "verify").stderr
+    assert WAY_OUT in run_main("rollups", "verify").stderr
     assert command("rollups", "rebuild", "--fleet", "f1").exit_code == 0
     assert differences(other_format) == []
 
