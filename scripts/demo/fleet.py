@@ -31,16 +31,14 @@ def make_drivers(today: dt.date) -> list[dict[str, Any]]:
     drivers = []
     for number, driver in enumerate(DRIVERS, start=1):
         first, last = driver.name.split(" ") if driver.name else (None, None)
-        address = driver.name and driver.name.lower().replace(" ", ".").replace("'", "").replace("í", "i")
         drivers.append(
             {
                 "driver_id": f"{FLEET}-{number:02d}",
                 "first_name": first,
                 "last_name": last,
-                "email": address and f"{address}@example.com",
+                "email": driver.name and f"{first}.{last}@example.com".lower(),
                 "alias": driver.alias,
                 "first_travel_date": driver.joined and f"{today.year - 1}-{driver.joined}",
-                "last_travel_date": None,
                 "groups": ["North" if number % 2 else "South"],
             }
         )
@@ -88,14 +86,11 @@ def _make_day(number: int, driver: DemoDriver, day: int) -> Iterator[dict[str, A
 def _choose_places(name: str, home: str, goals: int) -> list[complex]:
     """Return where the driver with this name lives, and as many other places to go to: crossings of streets."""
     rng = random.Random(f"places {name}")  # noqa: S311 - generated data, not a secret
-    places = [_choose_crossing(home, rng)]
+    places = list[complex]()
     while len(places) <= goals:
-        place = _choose_crossing("suburb" if rng.random() < SUBURB_SHARE else "town", rng)
+        area = home if not places else "suburb" if rng.random() < SUBURB_SHARE else "town"
+        centre, half = AREAS[area]
+        place = centre + BLOCK_METERS * complex(rng.randint(-half, half), rng.randint(-half, half))
         if place not in places:
             places.append(place)
     return places
-
-
-def _choose_crossing(area: str, rng: random.Random) -> complex:
-    centre, half = AREAS[area]
-    return centre + BLOCK_METERS * complex(rng.randint(-half, half), rng.randint(-half, half))

@@ -1,6 +1,5 @@
 """The lines that `serve --demo` prints: a key, what to try first, example requests, and links to a report."""
 
-import datetime
 import os
 import shlex
 from pathlib import Path
@@ -10,12 +9,11 @@ from pymongo import DESCENDING
 from app.config import API, Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
-from app.store.api_keys import get_key
+from app.store.api_keys import digest, get_key
 from app.store.fleets import get_time_zone
 from app.store.reports import FILES
 from app.store.scope import Scope
 from app.store.visibility import get_max_visible_end_ms
-from schemas.date_params import HISTORY
 from schemas.periods import get_today, monday_of
 from scripts.admin.keys import issue_key
 from scripts.command_line.addresses import get_local_url
@@ -30,16 +28,12 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     if not ensure_demo(store):
         return ["The store has fleets of your own. Issue a key for one: driver-analytics keys issue --fleet ID"]
     key = _get_or_issue_key(store, Path(config.data_dir, "demo.key"))
-    key_line = f"A key for the demonstration fleet: {key}"
+    lines = [f"A key for the demonstration fleet: {key}"]
     # A browser reaches a Unix socket only through a proxy, whose address is not known here.
-    if config.bind.startswith("unix:"):
-        return [key_line]
-    return [
-        key_line,
-        get_first_step(config, key),
-        *_example_requests(store, config, key),
-        *_report_links(store, config, key),
-    ]
+    if not config.bind.startswith("unix:"):
+        lines += [get_first_step(config, key), *_example_requests(store, config, key)]
+        lines += _report_links(store, config, key)
+    return lines
 
 
 def get_first_step(config: Config, key: str) -> str:
@@ -68,12 +62,8 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
     """Return a curl command line for each of several endpoints, with identifiers and dates of a recent trip."""
     today = get_today(get_time_zone(store, FLEET))
     # The newest trip that is in the response of each: visible, of a day that all of them take, with a tracking_id.
-    match = {
-        "fleet": FLEET,
-        "tracking_id": {"$ne": None},
-        "trip_end_time": {"$lte": get_max_visible_end_ms(config.processing_delay_hours)},
-        "date": {"$gte": str(today - HISTORY + datetime.timedelta(weeks=1)), "$lt": str(today)},
-    }
+    end_ms, dates = get_max_visible_end_ms(config.processing_delay_hours), {"$lt": str(today)}
+    match = {"fleet": FLEET, "tracking_id": {"$ne": None}, "trip_end_time": {"$lte": end_ms}, "date": dates}
     trip = store.trip_details.find_one(match, sort=[("trip_start_time", DESCENDING)])
     if trip is None:
         return []
@@ -93,13 +83,10 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
 
 
 def _report_links(store: Store, config: Config, key: str) -> list[str]:
-    links, stored_key = ReportLinkSigner(config), get_key(store, key)
-    if stored_key is None:
-        return []
-    base = config.public_base_url or get_local_url(config.bind)
-    credential = stored_key.key_id, links.get_expiry_ms()
+    links, base = ReportLinkSigner(config), config.public_base_url or get_local_url(config.bind)
+    (key_id,), expires_at = store.keys.distinct("key_id", {"digest": digest(key)}), links.get_expiry_ms()
     return [
-        f"Last {window.period}'s report as {name}: {links.build_url(base, FLEET, *window, file, *credential)}"
+        f"Last {window.period}'s report as {name}: {links.build_url(base, FLEET, *window, file, key_id, expires_at)}"
         for window in find_current_windows(store, FLEET)
         for name, file in zip(("CSV", "a page"), FILES, strict=True)
     ]

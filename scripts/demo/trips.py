@@ -78,41 +78,37 @@ class Run(NamedTuple):
 
 def drive(origin: complex, destination: complex, driver: DemoDriver, second: float, rng: random.Random) -> list[Run]:
     """Return the runs of a trip that begins at a time."""
-    runs = []
+    runs = list[Run]()
     for start, end, limit_mph in _find_roads(origin, destination):
-        count = max(1, round(abs(end - start) / RUN_METERS[limit_mph]))
-        stops = [start + (end - start) * number / count for number in range(count + 1)]
-        for from_stop, to_stop in itertools.pairwise(stops):
-            run = _make_run(from_stop, to_stop, limit_mph, driver, second, rng)
-            runs.append(run)
-            second = run.times[-1] + rng.uniform(3, 40)
+        meters = abs(end - start)
+        is_rapid = rng.random() < driver.accelerations / 100
+        is_hard = rng.random() < driver.brakes * meters / METERS_PER_MILE / 100
+        acceleration = rng.uniform(3.4, 4) if is_rapid else 1.5
+        braking = rng.uniform(4.3, 5.6) if is_hard else 1.9
+        # On a short run, the car brakes before it has reached its speed.
+        most_mps = math.sqrt(2 * meters * acceleration * braking / (acceleration + braking))
+        mps = min(most_mps, limit_mph * MPS_PER_MPH * driver.pace * rng.uniform(0.92, 1.12))
+        runs.append(Run(start, end, limit_mph, second, mps, acceleration, braking))
+        second = runs[-1].times[-1] + rng.uniform(3, 40)
     return runs
 
 
 def _find_roads(origin: complex, destination: complex) -> Iterator[tuple[complex, complex, int]]:
-    """Yield the roads with their limits: to an arterial, or for a far destination to the motorway; along it; off it."""
+    """Yield the roads from stop to stop, each with its limit.
+
+    They lead to an arterial, or for a far destination to the motorway, along it, and off it.
+    """
     is_far = abs(destination.real - origin.real) > FAR_METERS
     north = MOTORWAY_NORTH if is_far else round(origin.imag / ARTERIAL_METERS) * ARTERIAL_METERS
     main_mph = MOTORWAY_MPH if is_far else ARTERIAL_MPH if north else WIDE_MPH
     corners = [origin, complex(origin.real, north), complex(destination.real, north), destination]
     for number, (start, end) in enumerate(itertools.pairwise(corners)):
-        if start != end:
-            side_mph = STREET_MPH if abs(end - start) < ARTERIAL_METERS else ARTERIAL_MPH
-            yield start, end, main_mph if number == 1 else side_mph
-
-
-def _make_run(
-    start: complex, end: complex, limit_mph: int, driver: DemoDriver, departure: float, rng: random.Random
-) -> Run:
-    meters = abs(end - start)
-    is_rapid = rng.random() < driver.accelerations / 100
-    is_hard = rng.random() < driver.brakes * meters / METERS_PER_MILE / 100
-    acceleration = rng.uniform(3.4, 4) if is_rapid else 1.5
-    braking = rng.uniform(4.3, 5.6) if is_hard else 1.9
-    # On a short run, the car brakes before it has reached its speed.
-    most_mps = math.sqrt(2 * meters * acceleration * braking / (acceleration + braking))
-    mps = min(most_mps, limit_mph * MPS_PER_MPH * driver.pace * rng.uniform(0.92, 1.12))
-    return Run(start, end, limit_mph, departure, mps, acceleration, braking)
+        meters = abs(end - start)
+        limit_mph = main_mph if number == 1 else STREET_MPH if meters < ARTERIAL_METERS else ARTERIAL_MPH
+        count = max(1, round(meters / RUN_METERS[limit_mph]))
+        stops = [start + (end - start) * stop / count for stop in range(count + 1)]
+        if meters:
+            yield from ((*pair, limit_mph) for pair in itertools.pairwise(stops))
 
 
 def make_trip(runs: list[Run], phone: float, rng: random.Random) -> dict[str, Any]:
@@ -121,9 +117,9 @@ def make_trip(runs: list[Run], phone: float, rng: random.Random) -> dict[str, An
     `phone` is the share of the time in which the driver uses the phone.
     """
     trail = [point for run in runs for point in run.make_trail()]
-    events = [event for run in runs for event in _find_events(run, phone, rng)]
-    highway = [run.meters for run in runs if run.limit_mph == MOTORWAY_MPH]
+    events = [event for run in runs for event in _make_events(run, phone, rng)]
     miles = round(sum(run.meters for run in runs) / METERS_PER_MILE, 6)
+    highway_miles = round(sum(run.meters for run in runs if run.limit_mph == MOTORWAY_MPH) / METERS_PER_MILE, 6)
     seconds = round(runs[-1].times[-1] - runs[0].departure)
     is_night = runs[0].departure // 3600 % 24 in NIGHT_UTC_HOURS
     return {
@@ -136,7 +132,7 @@ def make_trip(runs: list[Run], phone: float, rng: random.Random) -> dict[str, An
         "end_latitude": trail[-1]["latitude"],
         "end_longitude": trail[-1]["longitude"],
         "night_driving_seconds": seconds if is_night else 0,
-        "highway_miles": round(sum(highway) / METERS_PER_MILE, 6),
+        "highway_miles": highway_miles,
         "night_driving_miles": miles if is_night else 0,
         "event_summary": _summarize(events),
         "trail_path": trail,
@@ -144,32 +140,29 @@ def make_trip(runs: list[Run], phone: float, rng: random.Random) -> dict[str, An
     }
 
 
-def _find_events(run: Run, phone: float, rng: random.Random) -> Iterator[dict[str, Any]]:
-    """Yield the events of a run (schema Event)."""
+def _make_events(run: Run, phone: float, rng: random.Random) -> list[dict[str, Any]]:
+    """Return the events of a run (schema Event)."""
     first, last, arrival = run.times
-    mph = round(run.mps / MPS_PER_MPH, 1)
-    if run.acceleration_mps2 > 3:
-        yield _make_event(run, RAPID_ACCELERATION, run.departure, first)
-    if rng.random() < 2 * phone:
-        quarter = (arrival - run.departure) / 4
-        yield _make_event(run, PHONE_USE, run.departure + quarter, arrival - quarter)
-    if mph > run.limit_mph + OVERSPEEDING_MARGIN_MPH and last - first >= OVERSPEEDING_MIN_SECONDS:
-        speeds = {"user_speed_mph": mph, "speed_limit_mph": run.limit_mph, "max_user_speed_mph": mph}
-        yield _make_event(run, OVERSPEEDING, first, last, speeds)
-    if run.braking_mps2 > 4:
-        yield _make_event(run, HARD_BRAKE, last, arrival)
-
-
-def _make_event(
-    run: Run, event_type: int, first: float, last: float, data: dict[str, float] | None = None
-) -> dict[str, Any]:
-    return {
-        "event_type": event_type,
-        "event_name": EVENT_NAMES[event_type],
-        **{f"event_start_{key}": value for key, value in run.locate(first).items()},
-        **{f"event_end_{key}": value for key, value in run.locate(last).items()},
-        "event_data": data or {},
-    }
+    mph, quarter = round(run.mps / MPS_PER_MPH, 1), (arrival - run.departure) / 4
+    is_fast = mph > run.limit_mph + OVERSPEEDING_MARGIN_MPH and last - first >= OVERSPEEDING_MIN_SECONDS
+    speeds = {"user_speed_mph": mph, "speed_limit_mph": run.limit_mph, "max_user_speed_mph": mph}
+    possible = (
+        (run.acceleration_mps2 > 3, RAPID_ACCELERATION, run.departure, first),
+        (rng.random() < 2 * phone, PHONE_USE, run.departure + quarter, arrival - quarter),
+        (is_fast, OVERSPEEDING, first, last),
+        (run.braking_mps2 > 4, HARD_BRAKE, last, arrival),
+    )
+    return [
+        {
+            "event_type": event_type,
+            "event_name": EVENT_NAMES[event_type],
+            **{f"event_start_{key}": value for key, value in run.locate(start).items()},
+            **{f"event_end_{key}": value for key, value in run.locate(end).items()},
+            "event_data": speeds if event_type == OVERSPEEDING else {},
+        }
+        for happens, event_type, start, end in possible
+        if happens
+    ]
 
 
 def _summarize(events: list[dict[str, Any]]) -> dict[str, int]:
