@@ -53,7 +53,10 @@ class Row(NamedTuple):
 
 @dataclasses.dataclass
 class Group:
-    """The figures of a group: its drivers, those who drove, and the summaries of the two windows."""
+    """The numbers of drivers of a group and of those who drove, and the summaries of the two windows.
+
+    Each summary has the fields of a DrivingSummary, or is None if nobody drove.
+    """
 
     drivers: int = 0
     drove: int = 0
@@ -61,12 +64,9 @@ class Group:
     before: Document | None = None
 
 
-@dataclasses.dataclass
-class Figures:
-    """The figures of a fleet in the window of the report and the one before.
-
-    Each summary has the fields of a DrivingSummary, or is None if nobody drove.
-    """
+@dataclasses.dataclass(kw_only=True)
+class Figures(Group):
+    """The figures of a fleet in the window of the report and the one before: those of a group, and more."""
 
     fleet: str
     window: ReportWindow
@@ -74,12 +74,6 @@ class Figures:
     time_zone: str
     # Epoch milliseconds.
     built_at: int
-    # The number of drivers in the fleet.
-    drivers: int = 0
-    # The number of those who drove.
-    drove: int = 0
-    total: Document | None = None
-    before: Document | None = None
     # One summary per part of the window. The integers that they are made of add up to those of the total.
     parts: list[Document | None] = dataclasses.field(default_factory=list)
     # What the figures do with implausible trips, and how many there are in the window and in the one before.
@@ -113,8 +107,10 @@ class FigureCollector:
         self._dates, self._dates_before = window.dates, window.dates_before
         # Those of the chunks read who may be among the best and worst.
         self._candidates: list[Row] = []
-        self.figures = Figures(fleet, window, get_time_zone(store, fleet, session).key, now_ms())
-        self.figures.implausible_policy, _ = get_trips_state(store, fleet, session)
+        zone, (policy, _) = get_time_zone(store, fleet, session), get_trips_state(store, fleet, session)
+        self.figures = Figures(
+            fleet=fleet, window=window, time_zone=zone.key, built_at=now_ms(), implausible_policy=policy
+        )
 
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""
@@ -127,8 +123,7 @@ class FigureCollector:
                 for driver_id, profile in profiles.items()
                 for summary, is_doubtful in [summaries.get(driver_id, (None, False))]
             ]
-            judged = self._count(rows)
-            self._rank(judged)
+            self._rank(self._count(rows))
             yield rows
         self._summarize_fleet()
 
@@ -149,17 +144,12 @@ class FigureCollector:
     def _count(self, rows: Sequence[Row]) -> list[Row]:
         """Count drivers. Returns those who are judged."""
         figures, judged = self.figures, list[Row]()
-        figures.drivers += len(rows)
         figures.first += rows[: LISTED_DRIVERS - len(figures.first)]
         for row in rows:
-            for name in row.groups:
-                group = figures.groups.setdefault(name, Group())
+            for group in (figures, *(figures.groups.setdefault(name, Group()) for name in row.groups)):
                 group.drivers += 1
                 group.drove += row.summary is not None
-            if (summary := row.summary) is None:
-                continue
-            figures.drove += 1
-            if summary["distance_miles"] < figures.window.min_distance_miles:
+            if (summary := row.summary) is None or summary["distance_miles"] < figures.window.min_distance_miles:
                 continue
             judged.append(row)
             figures.scores[min(int(summary["fm_score"] / BIN_WIDTH), SCORE_BINS - 1)] += 1
@@ -179,23 +169,22 @@ class FigureCollector:
 
     def _summarize_fleet(self) -> None:
         figures, dates, before = self.figures, self._dates, self._dates_before
-        days = self._find_days(figures.groups)
+        days = self._find_days()
         whole = days[make_segment(None)]
         figures.parts = [_summarize(part, whole) for part in figures.window.parts]
-        figures.total, figures.before = _summarize(dates, whole), _summarize(before, whole)
         figures.implausible_trips = _add_up(dates, whole)[IMPLAUSIBLE_COUNT], _add_up(before, whole)[IMPLAUSIBLE_COUNT]
         figures.groups = dict(sorted(figures.groups.items()))
-        for name, group in figures.groups.items():
+        for name, group in [(None, figures), *figures.groups.items()]:
             of_group = days[make_segment(name)]
             group.total, group.before = _summarize(dates, of_group), _summarize(before, of_group)
         if any("parts" in whole.get(date, {}) for date in dates):
             totals = {name: _summarize(dates, whole, name) for name in INSURANCE_PERIODS}
             figures.insurance_periods = {name: total for name, total in totals.items() if total}
 
-    def _find_days(self, groups: Iterable[str]) -> Mapping[str, Days]:
+    def _find_days(self) -> Mapping[str, Days]:
         """Return the days of the whole fleet and of each group, by segment."""
-        dates = [*self._dates_before, *self._dates]
-        match = {"segment": {"$in": _name_segments(groups)}, "period": DAY, "start_date": {"$in": dates}}
+        segments, dates = _name_segments(self.figures.groups), [*self._dates_before, *self._dates]
+        match = {"segment": {"$in": segments}, "period": DAY, "start_date": {"$in": dates}}
         fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1, "parts": 1}
         days = defaultdict[str, Days](dict)
         for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):

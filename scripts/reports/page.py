@@ -38,15 +38,19 @@ MIN_EXPONENT_VALUE = 1e9
 NO_VALUE = "–"
 
 
+# The length of each bar of a chart, 0 to 1, and the text at its end.
+Bars = list[tuple[float, str]]
+
+
 class Chart(NamedTuple):
-    """Bars: for each series their lengths, 0 to 1, with the texts at their ends, and its content for screen readers.
+    """The bars of one or more series, and their content for screen readers.
 
     `names` are those of the bars or, with one more of them, of the edges between the bars.
     """
 
     description: str
     names: Sequence[str]
-    series: Sequence[Sequence[tuple[float, str]]]
+    series: Sequence[Bars]
 
 
 @functools.cache
@@ -105,9 +109,14 @@ def format_number(value: float, places: int = 0) -> str:
     return f"{value:,.{places}f}" if abs(value) < MIN_EXPONENT_VALUE else f"{value:.2e}"
 
 
+def format_tenths(value: float) -> str:
+    """Return a number with one decimal, such as 1,234.6."""
+    return format_number(value, 1)
+
+
 def format_hours(seconds: float) -> str:
     """Return seconds as hours."""
-    return format_number(seconds / 3600, 1)
+    return format_tenths(seconds / 3600)
 
 
 def format_percent(part: float, whole: float) -> str:
@@ -118,7 +127,7 @@ def format_percent(part: float, whole: float) -> str:
 def format_change(value: float, before: float) -> str:
     """Return the difference of two values, both rounded to one decimal, with its sign: +1.2, −1.0 or 0.0."""
     difference = round(value, 1) - round(before, 1)
-    text = format_number(abs(difference), 1)
+    text = format_tenths(abs(difference))
     return text if text == "0.0" else ("+" if difference > 0 else "−") + text
 
 
@@ -130,8 +139,7 @@ def compare_in_words(value: float, before: float) -> str:
 
 def format_day(date: str) -> str:
     """Return a date such as Mon 9 Nov."""
-    parsed = dt.date.fromisoformat(date)
-    return f"{parsed:%a} {parsed.day} {parsed:%b}"
+    return f"{dt.date.fromisoformat(date):%a %-d %b}"
 
 
 def format_part(dates: Sequence[str]) -> str:
@@ -142,8 +150,7 @@ def format_part(dates: Sequence[str]) -> str:
 
 def format_long_day(date: str) -> str:
     """Return a date such as Monday 9 November 2026."""
-    parsed = dt.date.fromisoformat(date)
-    return f"{parsed:%A} {parsed.day} {parsed:%B} {parsed.year}"
+    return f"{dt.date.fromisoformat(date):%A %-d %B %Y}"
 
 
 def format_time(epoch_ms: int, time_zone: str) -> str:
@@ -201,69 +208,52 @@ def _format_limit(behaviour: Behaviour, share: float, units: Units) -> str:
 
 
 def _make_charts(figures: Figures, units: Units) -> dict[str, Chart]:
+    scores = [summary["fm_score"] if summary else None for summary in figures.parts]
+    distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.parts]
+    in_units, window = f"Distance of the fleet in {units.name}", figures.window
     return {
-        "scores": _chart_scores(figures),
-        "parts": _chart_parts(figures),
-        "distances": _chart_distances(figures, units),
+        "scores": _chart_drivers(figures.scores),
+        "parts": _chart_by_part("Score of the fleet", window, _make_bars(scores, format_tenths, 100)),
+        "distances": _chart_by_part(in_units, window, _make_bars(distances, _format_short)),
         "events": _chart_events(figures, units),
     }
 
 
-def _chart_scores(figures: Figures) -> Chart:
-    edges = [str(edge) for edge in range(0, 101, 10)]
+def _chart_drivers(counts: Sequence[int]) -> Chart:
+    edges, bars = [str(edge) for edge in range(0, 101, 10)], _make_bars(counts, format_number)
     bins = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
-    counts = [format_number(count) for count in figures.scores]
-    return Chart(_describe_chart("Drivers by score", bins, counts), edges, [_pair(_to_shares(figures.scores), counts)])
+    return Chart(_describe_chart("Drivers by score", bins, bars), edges, [bars])
 
 
-def _chart_parts(figures: Figures) -> Chart:
-    shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.parts]
-    texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.parts]
-    return _chart_by_part("Score of the fleet", figures.window, shares, texts)
-
-
-def _chart_distances(figures: Figures, units: Units) -> Chart:
-    distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.parts]
-    shares = _to_shares([distance or 0 for distance in distances])
-    texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
-    return _chart_by_part(f"Distance of the fleet in {units.name}", figures.window, shares, texts)
-
-
-def _chart_by_part(title: str, window: ReportWindow, shares: Sequence[float], texts: Sequence[str]) -> Chart:
+def _chart_by_part(title: str, window: ReportWindow, bars: Bars) -> Chart:
     parts = [format_part(part) for part in window.parts]
     # Short, such as Mon 9, or 9–15.
     names = [
         part.rpartition(" ")[0] if len(dates) == 1 else f"{int(dates[0][8:])}–{int(dates[-1][8:])}"
         for part, dates in zip(parts, window.parts, strict=True)
     ]
-    return Chart(_describe_chart(f"{title} by {window.part}", parts, texts), names, [_pair(shares, texts)])
+    return Chart(_describe_chart(f"{title} by {window.part}", parts, bars), names, [bars])
 
 
 def _chart_events(figures: Figures, units: Units) -> Chart:
-    labels = list(EVENTS.values())
+    labels, windows = list(EVENTS.values()), (f"this {figures.window.period}", f"the {figures.window.period} before")
     rates = [
         [units.rate(total["events_summary"][count], total["distance_miles"]) for count in EVENTS]
         for total in (figures.total, figures.before)
         if total
     ]
-    texts = [[format_number(value, 1) for value in values] for values in rates]
-    names = f"this {figures.window.period}", f"the {figures.window.period} before"
+    series = [_make_bars(values, format_tenths, max(map(max, rates))) for values in rates]
     descriptions = [
-        _describe_chart(f"Events per 100 {units.name}, {name}", labels, values)
-        for name, values in zip(names, texts, strict=False)
+        _describe_chart(f"Events per 100 {units.name}, {name}", labels, bars)
+        for name, bars in zip(windows, series, strict=False)
     ]
-    shares = [_to_shares(values, max(map(max, rates))) for values in rates]
-    return Chart(" ".join(descriptions), labels, [_pair(*series) for series in zip(shares, texts, strict=True)])
+    return Chart(" ".join(descriptions), labels, series)
 
 
-def _pair(shares: Sequence[float], texts: Sequence[str]) -> list[tuple[float, str]]:
-    return list(zip(shares, texts, strict=True))
-
-
-def _to_shares(values: Sequence[float], maximum: float | None = None) -> list[float]:
-    """Return the values as shares of `maximum`, by default of the largest value. All are 0 if the maximum is 0."""
-    maximum = max(values) if maximum is None else maximum
-    return [value / maximum if maximum else 0.0 for value in values]
+def _make_bars(values: Sequence[float | None], format_value: Callable[[float], str], maximum: float = 0) -> Bars:
+    """Return a bar of each value, whose length is its share of `maximum`, by default of the largest value."""
+    maximum = maximum or max(value or 0 for value in values)
+    return [(value / maximum if value else 0.0, NO_VALUE if value is None else format_value(value)) for value in values]
 
 
 def _format_short(value: float) -> str:
@@ -273,6 +263,7 @@ def _format_short(value: float) -> str:
     return f"{value / 1e6:.1f}M" if value >= 1e6 else f"{value / 1e3:.1f}k"
 
 
-def _describe_chart(title: str, names: Iterable[str], texts: Iterable[str]) -> str:
-    items = (f"{name} {'nobody drove' if text == NO_VALUE else text}" for name, text in zip(names, texts, strict=True))
+def _describe_chart(title: str, names: Iterable[str], bars: Bars) -> str:
+    texts = ("nobody drove" if text == NO_VALUE else text for _, text in bars)
+    items = (f"{name} {text}" for name, text in zip(names, texts, strict=True))
     return f"{title}: {'; '.join(items)}."
