@@ -3,7 +3,7 @@
 import functools
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import Schema
@@ -12,7 +12,7 @@ from schemas.csv_rows import find_columns
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
 from schemas.introspection import fields_of
-from schemas.score import COUNTED_BEHAVIOURS
+from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost
 from schemas.summary import DrivingSummary
 
 
@@ -84,13 +84,10 @@ MILES = "miles"
 UNITS = {MILES: Units("miles", "Miles", 1.0), "km": Units("km", "km", 1.609344)}
 
 
-def row(
-    driver: dict[str, Any], groups: Sequence[str], summary: dict[str, Any] | None, points_lost: Mapping[str, float]
-) -> list[Any]:
+def row(driver: dict[str, Any], groups: Sequence[str], summary: dict[str, Any] | None) -> list[Any]:
     """Return the row of a driver: the values in the order of HEADER, amounts rounded to their UNIT_DECIMALS.
 
-    `points_lost` has the points that each behaviour costs. Without a summary, because the driver did not drive, the
-    values after the groups are None.
+    Without a summary, because the driver did not drive, the values after the groups are None.
     """
     driver_values = [*(driver[name] for name in DRIVER_COLUMNS), "; ".join(groups) or None]
     if summary is None:
@@ -101,6 +98,7 @@ def row(
         totals += [total, total / SECONDS_PER_HOUR] if path[-1].endswith(SECONDS) else [total]
     events, miles = summary["events_summary"], summary["distance_miles"]
     rates = [rate(events[f"{name}_count"], miles) for name in COUNTED_BEHAVIOURS]
+    points_lost = compute_points_lost(summary)
     points = [points_lost[name] for name in COUNTED_BEHAVIOURS]
     values = [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]
     return [_round(name, value) for name, value in zip(HEADER, values, strict=True)]

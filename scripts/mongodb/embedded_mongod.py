@@ -12,7 +12,6 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,9 +122,6 @@ def _check_socket(path: Path) -> None:
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Ignore Ctrl-C and other signals that would interrupt the block."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     try:

@@ -16,7 +16,6 @@ from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, row
 from schemas.report_window import ReportWindow
-from schemas.score import compute_points_lost
 from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.content import FigureCollector, get_trips_version
@@ -137,6 +136,5 @@ def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
     yield begin_csv(HEADER)
     for rows in collector.rows():
-        lines = [row(r.driver, r.groups, r.summary, compute_points_lost(r.summary) if r.summary else {}) for r in rows]
-        yield render_rows(lines)
+        yield render_rows([row(each.driver, each.groups, each.summary) for each in rows])
         bar.update(len(rows))
