@@ -63,14 +63,12 @@ class Lists:
         """Load the drivers in the list that are new or were changed. Delete those who lost their trips and are gone."""
         self.listed.clear()
         self._load(DRIVERS, self._read_drivers())
-        gone = sorted(driver for driver in self._touched - self.listed.keys() if not self._has_trips(driver))
-        for driver_ids in batches(gone, DELETIONS_PER_TRANSACTION):
+        gone = self._touched - self.listed.keys()
+        gone -= {*self.store.trips.distinct("driver_id", {"fleet": self.fleet, "driver_id": {"$in": [*gone]}})}
+        for driver_ids in batches(sorted(gone), DELETIONS_PER_TRANSACTION):
             delete_drivers(self.store, self.fleet, driver_ids)
-        self._touched.difference_update(gone)
+        self._touched -= gone
         self.read_at = monotonic()
-
-    def _has_trips(self, driver_id: str) -> bool:
-        return self.store.trips.find_one({"fleet": self.fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
     def _read_drivers(self) -> Generator[Record | Rejected]:
         """Yield the drivers in the list who are new or were changed. All are added to `listed`."""
@@ -98,10 +96,10 @@ class Lists:
 
     def _find_changed_trips(
         self, request: Request, response: Response, found: deque[Request]
-    ) -> list[Record | Rejected]:
+    ) -> Generator[Record | Rejected]:
         """Add requests to `found`: for the trips on a page that are new or were changed, and for the next page.
 
-        Returns the records without a valid identifier, which will be rejected.
+        Yields the records without a valid identifier, which will be rejected.
         """
         records, following = upstream.read_list(self.client, request, response)
         for record in records:
@@ -110,13 +108,13 @@ class Lists:
         stored = self.find_stored(trip_ids)
         for record, trip_id in zip(records, trip_ids, strict=True):
             trip = stored.get(trip_id, NOT_STORED)
+            if not trip_id:
+                yield self._make_record(record)
             # The date of the request begins earlier than --since, if the service has another time zone.
-            is_wanted = trip_id and not _starts_before(record, self.since_ms)
-            if is_wanted and not are_equal(record, json.loads(trip["summary"])):
+            elif not _starts_before(record, self.since_ms) and not are_equal(record, json.loads(trip["summary"])):
                 found.append(upstream.request_details(trip_id, trip["tracking_id"]))
         if following:
             found.append(following)
-        return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
 
     def touch(self, driver_ids: Iterable[str]) -> None:
         """Remember drivers whose trips were deleted or changed. Without trips, and not listed, they will be deleted."""
