@@ -93,8 +93,7 @@ def _export(
     days = _find_days(store, {**match, "start_date": {"$gte": since}})
     if file_format == "ndjson":
         with _replace_files(out, NDJSON_FILES) as folder:
-            counts, _ = _write_lines(folder, drivers, trips, days)
-        return counts
+            return _write_lines(folder, drivers, trips, days)[0]
     # Imported here, because other commands run without this library.
     with importing_from_extra("export", "Parquet"):
         from scripts.lifecycle.parquet import TABLES, write_tables

@@ -1,6 +1,6 @@
 """`driver-analytics groups`: which drivers are in a group, such as a depot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import click
@@ -13,7 +13,7 @@ from schemas.driver import MAX_GROUPS
 from schemas.identity import ids_of_fleet, make_id
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, ID, read_driver_ids
-from scripts.command_line.output import echo, echo_table, sum_with_progress
+from scripts.command_line.output import echo, echo_table, make_bar
 from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize
 from scripts.materialize.sources import parse_sources
@@ -121,10 +121,8 @@ def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]
     """Materialize the drivers whose profiles do not say yet that they are in a group or not. Returns how many."""
     stored = find_profiles(store, {"fleet": fleet, "groups": group})
     differing = sorted(stored.keys() ^ {*driver_ids})
-    return sum_with_progress(fleet, len(differing), _materialize_parts(store, fleet, differing))
-
-
-def _materialize_parts(store: Store, fleet: str, driver_ids: list[str]) -> Iterator[int]:
-    for part in batches(driver_ids, DRIVERS_PER_PART):
-        run_transaction(store, fleet, partial(materialize, store, fleet=fleet, driver_ids=part, trips={}))
-        yield len(part)
+    with make_bar(fleet, len(differing)) as bar:
+        for part in batches(differing, DRIVERS_PER_PART):
+            run_transaction(store, fleet, partial(materialize, store, fleet=fleet, driver_ids=part, trips={}))
+            bar.update(len(part))
+    return len(differing)
