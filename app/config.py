@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
 
@@ -30,6 +31,8 @@ TILES_URL = rf"(?=.*{{z}})(?=.*{{x}})(?=.*{{y}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]
 MONGODB_URI = r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*"
 # The name of a database has at most 63 bytes. MongoDB allows no validators in those that it has itself.
 DATABASE = r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}"
+# An integer of a structured header field has 15 digits at most (RFC 9651). Redis cannot store an expiry of any length.
+MAX_RATE, MAX_WINDOW_SECONDS = 10**15 - 1, 366 * 24 * 3600
 # Shorter keys can be guessed. `openssl rand -hex 16` prints so many characters.
 MIN_SECRET_CHARS = 32
 # By the version of IP, those of the largest private networks: 10.0.0.0/8 and fc00::/7.
@@ -60,8 +63,8 @@ def _parse_rate(text: str) -> RateLimitItem:
         (rate,) = parse_many(text)
     except ValueError:
         rate = None
-    if rate is None or rate.amount < 1:
-        raise ValueError("one rate, such as '5000 per minute'")
+    if rate is None or not 1 <= rate.amount <= MAX_RATE or not 1 <= rate.get_expiry() <= MAX_WINDOW_SECONDS:
+        raise ValueError(f"one rate from 1 to {MAX_RATE} over a year at most, such as '5000 per minute'")
     return rate
 
 
@@ -83,7 +86,11 @@ def is_address(text: str) -> bool:
 
 def is_base_url(text: str) -> bool:
     """Return whether a text is the URL of a service, without a trailing slash, user, password or query."""
-    return bool(re.fullmatch(BASE_URL, text))
+    try:
+        return bool(re.fullmatch(BASE_URL, text) and urlsplit(text).hostname)
+    except ValueError:
+        # Of a host in brackets that is no address of IP version 6.
+        return False
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ such trips out of its sums. The other kinds are only named.
 """
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -24,8 +25,8 @@ MARGIN_SECONDS = 60
 MARGIN_MS = MARGIN_SECONDS * MS_PER_SECOND
 # A duration may leave out stops.
 MAX_DIFFERENCE = 0.1
-# A part that was added up from many numbers may exceed the whole by this share of it.
-ROUNDING = 1e-6
+# A part that was added up from many numbers may exceed the whole by as much.
+MOST_ROUNDED = Decimal("1.000001")
 
 
 ZERO = (0, 0)
@@ -63,7 +64,10 @@ def _has_longer_part(trip: Trip) -> bool:
     seconds = events["phone_use_time_seconds"], events["overspeeding_time_seconds"], trip["night_driving_seconds"]
     miles = trip["highway_miles"], trip["night_driving_miles"]
     wholes = ((trip["duration_seconds"], seconds), (trip["distance_miles"], miles))
-    return any(max(parts) - whole > whole * ROUNDING for whole, parts in wholes)
+    # Few parts are longer, so that decimals, which are exact, cost nothing.
+    return any(
+        max(parts) > whole and Decimal(str(max(parts))) > Decimal(str(whole)) * MOST_ROUNDED for whole, parts in wholes
+    )
 
 
 def _has_too_many_events(trip: Trip) -> bool:

@@ -5,6 +5,7 @@ Nothing here handles HTTP, and nothing here writes: `scripts.materialize` writes
 """
 
 import dataclasses
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self
 
 from pymongo.client_session import ClientSession
@@ -83,13 +84,12 @@ class Store:
         """Return the store of a database."""
         return cls(db, *(db[name] for name in COLLECTIONS))
 
-    def snapshot(self) -> ClientSession:
-        """Return a session in which all reads see the same committed state.
+    def snapshot(self) -> AbstractContextManager[ClientSession]:
+        """Return a context in which all reads see the same committed state.
 
-        The functions of this package make their reads in `with store.snapshot().bind()`: PyMongo passes a session that
-        is bound to every operation.
+        PyMongo passes its session to every operation, so nothing can be written in it.
         """
-        return self.db.client.start_session(snapshot=True)
+        return self.db.client.start_session(snapshot=True).bind()
 
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")

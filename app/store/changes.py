@@ -94,7 +94,7 @@ def find_changes(
     began from scratch since.
     """
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), get_delay_ms(processing_delay_hours)
-    with store.snapshot().bind():
+    with store.snapshot():
         feed = _Feed(store, fleet)
         state = feed.get_fleet_state()
         # A cursor from before the feed began is not signed. Its client has an empty copy.

@@ -39,7 +39,7 @@ def find_drivers(
     With `search`, they are those who match its words. Raises UnknownRecord.
     """
     page_request, words = PageRequest(page, limit), split_words(search)
-    with store.snapshot().bind():
+    with store.snapshot():
         if group is not None:
             listed = _list_group(store, scope, group, page_request, words)
         elif words:

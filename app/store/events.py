@@ -40,7 +40,7 @@ def find_events(
     Index: trip_events (_id). Raises UnknownRecord, and ValidationError if the cursor is of other
     parameters.
     """
-    with store.snapshot().bind():
+    with store.snapshot():
         query = (start_date, end_date, sorted(driver_ids), group, order, filters)
         cursors = Cursors.of(store, scope, "events", *query)
         start_id, end_id = (

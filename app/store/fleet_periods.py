@@ -35,7 +35,7 @@ def find_fleet_aggregate(
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     dates = {"$gte": start_date, "$lte": end_date}
     match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}
-    with store.snapshot().bind():
+    with store.snapshot():
         if group is not None:
             find_drivers_of_group(store, Scope(fleet), group, limit=1)
         periods = list(store.fleet_periods.find(match, projection, **options))

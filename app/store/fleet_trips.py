@@ -9,6 +9,7 @@ from app.store.fleets import find_window, get_time_zone
 from app.store.scope import Scope
 from app.store.trips import DETAIL_FRAGMENTS, render_trip
 from schemas.identity import make_start_key
+from schemas.introspection import Fields
 from schemas.list_params import DETAIL, NEWEST
 from schemas.params import WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
@@ -36,17 +37,20 @@ def find_fleet_trips(
     limit: int,
     cursor: tuple[Any, ...] | None,
     max_end_ms: int,
+    fields: Fields,
     **filters: Any,
 ) -> Result:
     """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
 
-    These are trips that ended by `max_end_ms` (epoch ms). `filters` are those of `_make_filters`. Indexes: trip_details
-    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownRecord, and
-    ValidationError if the cursor is of other parameters.
+    These are trips that ended by `max_end_ms` (epoch ms). `filters` are those of `_make_filters`. In detail form, a
+    trip has only the fragments that `fields` of the page select. Indexes: trip_details (fleet, start_key, ...), and for
+    the order `worst` (fleet, date, worst_key, ...). Raises UnknownRecord, and ValidationError if the cursor is of other
+    parameters.
     """
     window = (start_date, end_date, at, order)
-    fragments = DETAIL_FRAGMENTS if form == DETAIL else ()
-    with store.snapshot().bind():
+    trip_fields = (fields.get("trips") or {}).get("trip") or {}
+    fragments = [name for name in DETAIL_FRAGMENTS if form == DETAIL and name in trip_fields]
+    with store.snapshot():
         cursors = Cursors.of(store, scope, "trips", *window, sorted(driver_ids), group, form, filters)
         index, bounds, beyond = _choose_index(store, scope.fleet, *window, cursors.read(cursor))
         of_drivers = match_known_drivers(store, scope, driver_ids, group)

@@ -30,7 +30,7 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int) -> Result:
     """Return a GroupPage: the groups in order of the name by code point."""
-    with store.snapshot().bind():
+    with store.snapshot():
         counts = count_drivers(store, fleet)
     page_request = PageRequest(page, limit)
     on_page = list(counts.items())[page_request.skip :][:limit]

@@ -46,7 +46,7 @@ def find_ranking(
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
     rows, profiles = list[Document](), dict[str, Document]()
-    with store.snapshot().bind():
+    with store.snapshot():
         count, on_page = _rank(store, ranking, group, order, behaviour, page_request)
         if page_request.skip < count:
             rows = _find_rows(store, ranking, order, on_page, page_request)

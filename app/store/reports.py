@@ -45,7 +45,7 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int) -> Result:
     """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date, period)."""
     page_request, match = PageRequest(page, limit), {"fleet": fleet}
     options: dict[str, Any] = {"sort": NEWEST_FIRST, "skip": page_request.skip, "limit": limit}
-    with store.snapshot().bind():
+    with store.snapshot():
         count = store.reports.count_documents(match)
         reports = list(store.reports.find(match, {"_id": 0}, **options))
     records = [

@@ -42,7 +42,7 @@ def get_explanation(
     window = Window(start_date, end_date)
     # MONTH comes before PROFILE. Every driver who drove has a profile.
     kinds: list[Document] = [{"period": PROFILE}, {"period": MONTH, "start_date": {"$in": months_of(*window)}}]
-    with store.snapshot().bind():
+    with store.snapshot():
         periods = DriverPeriods(store, scope.match_drivers([driver_id]))
         documents = periods.find({"$or": kinds}, {"_id": 0, "version": 1, "calendar": 1, "json": 1})
         if not documents:

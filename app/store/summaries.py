@@ -27,7 +27,7 @@ def find_aggregates(
     kinds = [{"period": PROFILE}, {"period": period, "start_date": start_date}]
     match = {**scope.match_drivers(driver_ids), "$or": kinds, **HAS_SUMMARY}
     projection = {"_id": 0} | dict.fromkeys(("period", "driver_id", "version", *FRAGMENTS), 1)
-    with store.snapshot().bind():
+    with store.snapshot():
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS))
     profiles, summaries = (
         {document["driver_id"]: document for document in documents if document["period"] == name}

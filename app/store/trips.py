@@ -41,7 +41,7 @@ def find_driver_trips(
     period, driver_id, start_date). Raises UnknownRecord.
     """
     page_request, rows = PageRequest(page, limit), list[str]()
-    with store.snapshot().bind():
+    with store.snapshot():
         driver = scope.match_drivers([driver_id])
         periods = DriverPeriods(store, driver)
         calendar = periods.get_calendar(start_date, end_date)
@@ -101,7 +101,7 @@ def find_trips(
     match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     fragments = [name for name in DETAIL_FRAGMENTS if name in trip_fields]
     projection = {"_id": 0, **dict.fromkeys(["version", "summary", *fragments], 1)}
-    with store.snapshot().bind():
+    with store.snapshot():
         found = store.trip_details.find(match, projection, sort=order).hint(hint)
         trips = list(found.skip(page_request.skip).limit(limit))
         # A page that is not full is the last one, so the count follows from it.

@@ -41,7 +41,7 @@ def find_window(
     (fleet, period, driver_id, start_date). Raises UnknownRecord, also for those not on the page.
     """
     page_request = PageRequest(page, limit)
-    with store.snapshot().bind():
+    with store.snapshot():
         if driver_ids or group is not None:
             chosen = driver_ids if group is None else find_drivers_of_group(store, scope, group)
             count, on_page = len(chosen), chosen[page_request.skip :][:limit]

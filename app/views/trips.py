@@ -40,6 +40,7 @@ def list_driver_trips(params: Mapping[str, Any]) -> Result:
 @ResultEndpoint(
     params=TripsParams(),
     response=RatedTripPage(),
+    reads_fields=True,
     has_csv=True,
     representations={
         GEO_JSON: Representation(lambda page: stream_json(make_rated_map(page)), RatedTripMap(), {"form": DETAIL})
@@ -50,7 +51,7 @@ def list_driver_trips(params: Mapping[str, Any]) -> Result:
         {"cursor": "$response.body#/next_cursor"},
     ],
 )
-def list_fleet_trips(params: Mapping[str, Any]) -> Result:
+def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the trips of the fleet from a date on, between two dates, or in progress at a time.
 
     Each trip has its own score, and the kinds of values that cannot be. A trip becomes visible four hours after its
@@ -63,7 +64,10 @@ def list_fleet_trips(params: Mapping[str, Any]) -> Result:
     Send `Accept: application/geo+json` to get the page in detail form as GeoJSON (RFC 7946) for a map. `X-Fields` and
     `form` do not apply to it.
     """
-    return fleet_trips.find_fleet_trips(get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms())
+    max_end_ms = _get_max_end_ms()
+    return fleet_trips.find_fleet_trips(
+        get_services().store, get_scope(), **params, max_end_ms=max_end_ms, fields=fields
+    )
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")

@@ -124,15 +124,16 @@ def check(folder: Path) -> Document:
     """Return the manifest of a backup. Raises click.ClickException if it is invalid, or a file was changed."""
     try:
         manifest: Document = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError):
+        stored_format, collections = manifest["format"], manifest["collections"]
+    except (OSError, ValueError, KeyError, TypeError):
         raise click.ClickException(
             f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
         ) from None
-    if manifest.get("format") != FORMAT:
+    if stored_format != FORMAT:
         raise click.ClickException(
-            f"{folder} has the format {manifest.get('format')!r}, but this command reads only the format {FORMAT}."
+            f"{folder} has the format {stored_format!r}, but this command reads only the format {FORMAT}."
         )
-    for name, entry in manifest["collections"].items():
+    for name, entry in collections.items():
         if not _file(folder, name).is_file() or _digest(_file(folder, name)) != entry["sha256"]:
             raise click.ClickException(
                 f"{_file(folder, name)} is missing or was changed since the backup. Use another backup."

@@ -4,6 +4,7 @@ import re
 import sys
 import zoneinfo
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,8 @@ T = TypeVar("T")
 # The function of a command.
 F = TypeVar("F", bound=Callable[..., Any])
 
+# No line of identifiers is longer, but a file that is not text may have no end of a line.
+MAX_LINE_BYTES = 100_000
 OFFSET = re.compile(r"(UTC|GMT)?[+-]?[0-9]", re.IGNORECASE)
 
 
@@ -91,7 +94,7 @@ def read_driver_ids(outcome: str, hint: str = "") -> list[str]:
     if sys.stdin is None:
         raise click.ClickException(f"Standard input is closed: {outcome}.")
     driver_ids, field = dict[str, None](), Identifier()
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    for number, line in enumerate(iter(partial(sys.stdin.buffer.readline, MAX_LINE_BYTES), b""), 1):
         try:
             if text := line.removesuffix(b"\n").decode():
                 driver_ids[field.deserialize(text)] = None

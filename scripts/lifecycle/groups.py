@@ -84,8 +84,9 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
     """
-    with open_store(writes=False) as store, store.snapshot().bind():
-        counts = count_drivers(store, fleet)
+    with open_store(writes=False) as store:
+        with store.snapshot():
+            counts = count_drivers(store, fleet)
         if not counts:
             echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])

@@ -169,8 +169,14 @@ def find_groups_of(store: Store, session: ClientSession, fleet: str, driver_ids:
 
 def find_groups(store: Store, session: ClientSession, fleet: str) -> set[str]:
     """Return the groups of a fleet, by the sources."""
-    names = store.driver_groups.distinct("groups", {"_id": ids_of_fleet(fleet)}, session=session)
-    return {name for name in names if isinstance(name, str)}
+    # In a transaction, MongoDB refuses `distinct` on a collection that is sharded.
+    pipeline: list[Document] = [
+        {"$match": {"_id": ids_of_fleet(fleet)}},
+        {"$unwind": "$groups"},
+        {"$match": {"groups": {"$type": "string"}}},
+        {"$group": {"_id": "$groups"}},
+    ]
+    return {group["_id"] for group in store.driver_groups.aggregate(pipeline, session=session)}
 
 
 def add_groups(names: set[str], groups: Iterable[str]) -> str:

@@ -94,9 +94,9 @@ def change_groups(store: Store, session: ClientSession, fleet: str, groups: Grou
     if not groups:
         return {}
     # New drivers of a file have not driven yet.
-    drove = store.driver_periods.distinct(
-        "driver_id", {"fleet": fleet, "period": MONTH, "driver_id": {"$in": list(groups)}}, session=session
-    )
+    match = {"fleet": fleet, "period": MONTH, "driver_id": {"$in": list(groups)}}
+    found = store.driver_periods.find(match, {"driver_id": 1}, session=session)
+    drove = {month["driver_id"] for month in found}
     # The drivers by the group, and by whether they join or leave it.
     moves = defaultdict[tuple[str, bool], list[str]](list)
     for driver_id in drove:

@@ -152,7 +152,8 @@ def _select_profiles(
 def _differs(document: Document | None, stored: Document | None) -> bool:
     if document is None or stored is None:
         return document is not stored
-    return bool(document["version"] != stored["version"])
+    # Another program may have damaged a document.
+    return bool(document["version"] != stored.get("version"))
 
 
 def write(

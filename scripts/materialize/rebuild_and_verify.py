@@ -121,7 +121,7 @@ def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
 
 
 def _verify(store: Store, fleet: str, part: Part) -> Outcome:
-    with store.snapshot() as session:
+    with store.db.client.start_session(snapshot=True) as session:
         return _process(store, fleet, part, session, writes=False)
 
 

@@ -14,6 +14,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
+from schemas.fields import MIN_EPOCH_MS
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
@@ -220,7 +221,10 @@ def make_entries(
 def _is_outdated(entry: Document | None, detail: Document | None) -> bool:
     if detail is None:
         return entry is not None and "deleted_at" not in entry
-    return entry is None or "deleted_at" in entry or {name: entry[name] for name in CONTENT} != _get_content(detail)
+    # Another program may have damaged an entry.
+    if entry is None or "deleted_at" in entry or "replaced" not in entry:
+        return True
+    return {name: entry.get(name) for name in CONTENT} != _get_content(detail)
 
 
 def _get_content(detail: Document) -> Document:
@@ -253,8 +257,8 @@ def _describe_replaced(before: Document, change: int) -> Document | None:
     It has the earliest end of them and the latest replacement: a client that may have any of them may have this one.
     An upstream system may correct the end of a trip any number of times.
     """
-    replaced: Document | None = before["replaced"]
+    replaced: Document | None = before.get("replaced")
     if "deleted_at" in before:
         return replaced
-    end = min(version["trip_end_time"] for version in (before, replaced) if version)
+    end = min(version.get("trip_end_time", MIN_EPOCH_MS) for version in (before, replaced) if version)
     return {"trip_end_time": end, "change": change, "replaced_at": now_ms()}

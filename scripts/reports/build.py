@@ -51,7 +51,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
     units = units or _get_units(store, fleet, window)
     remove_unused_files(store, fleet)
     while True:
-        with store.snapshot() as session:
+        with store.db.client.start_session(snapshot=True) as session:
             collector = FigureCollector(store, session, fleet, window)
             trips_version = get_trips_version(store, session, fleet, window)
             erasures = _count_erasures(store, session, fleet)
