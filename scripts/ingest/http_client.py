@@ -158,7 +158,8 @@ class HttpClient:
         url, content = f"{self.url}{API}/{request.path}", bytearray()
         async with timeout(RESPONSE_SECONDS), self.client.stream("GET", url, params=request.params) as response:
             encoding = response.headers.get("Content-Encoding", "identity")
-            if encoding.lower() not in ("gzip", "identity"):
+            # A proxy may send an error in another encoding.
+            if response.status_code == HTTPStatus.OK and encoding.lower() not in ("gzip", "identity"):
                 raise self.make_error(request, response.status_code, f"Content-Encoding {encoding}")
             # The library unpacks a gzip in small pieces.
             async for chunk in response.aiter_bytes():
