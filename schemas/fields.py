@@ -245,18 +245,6 @@ class Longitude(Number):
     low, high = -180, 180
 
 
-class Bytes(_StrictField):
-    """Binary data. Only stored documents have it."""
-
-    types = frozenset({bytes})
-
-
-class Time(_StrictField):
-    """A time of MongoDB's own type, which its TTL indexes need. Only stored documents have it."""
-
-    types = frozenset({datetime.datetime})
-
-
 class Flag(_StrictField, fields.Boolean):
     """A boolean."""
 

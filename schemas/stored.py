@@ -1,4 +1,4 @@
-"""The stored documents that MongoDB validates: sources, and what commands write beside read models."""
+"""The stored documents that MongoDB validates: sources, reports and keys."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,8 @@ from marshmallow import Schema
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver, GroupNames
-from schemas.fields import Bytes, Count, Date, FleetName, Identifier, Int64, Object, Text, Time
+from schemas.fields import Count, Date, FleetName, Identifier, Int64, Object, Text
 from schemas.periods import LONG_PERIODS
-from schemas.plausibility import POLICIES
 from schemas.source import SourceSchema
 from schemas.trip import ImportedTrip
 
@@ -34,27 +33,6 @@ class StoredTrip(ImportedTrip):
     """A document of `trips`, a source collection: a trip as imported, and the fleet."""
 
     fleet = FleetName()
-
-
-class StoredFleet(Schema):
-    """A document of `fleets`: the state of a fleet, whose name is the `_id`. Every transaction changes it first.
-
-    `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
-    `feed_key` is a random secret that signs the cursors of the change feed, and differs whenever the feed begins from
-    scratch. `trips_written_at` is when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
-    `time_zone` is the name of the time zone of its dates, UTC if it is absent. `implausible_trips` says whether its
-    sums count implausible trips; absent, they do. `format` is the FORMAT of its read models. It is absent while they
-    are built from scratch, and in a fleet of an earlier version.
-    """
-
-    writes = Count()
-    written_at = Time()
-    feed_key = Text()
-    trips_written_at = Int64(required=False)
-    erasures = Count(required=False)
-    time_zone = Text(required=False)
-    format = Count(required=False)
-    implausible_trips = Text(validate=OneOf(POLICIES), required=False)
 
 
 class StoredFile(Schema):
@@ -99,25 +77,12 @@ class StoredKey(Schema):
     revoked_at = Int64(allow_none=True)
 
 
-class StoredResumeToken(Schema):
-    """A document of `resume_tokens`: how far `follow` has applied the change stream, or `mirror` a change feed.
-
-    `token` is the resume token of the change stream in BSON, or the cursor in the change feed of another service.
-    `applied_until` is epoch milliseconds: all changes that were committed until then are applied.
-    """
-
-    token = Bytes()
-    applied_until = Int64()
-
-
-# The schema of each collection but those of read models, and the identifier in the `_id` of a source.
+# The schema of each collection that has one, and the identifier in the `_id` of a source.
 STORED: Mapping[str, type[Schema]] = {
     "drivers": StoredDriver,
     "driver_groups": StoredDriverGroups,
     "trips": StoredTrip,
-    "fleets": StoredFleet,
     "reports": StoredReport,
     "keys": StoredKey,
-    "resume_tokens": StoredResumeToken,
 }
 IDENTIFIERS = {"drivers": "driver_id", "driver_groups": "driver_id", "trips": "trip_id"}

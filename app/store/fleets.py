@@ -1,4 +1,12 @@
-"""The settings of a fleet, which are in its state, and the format of its read models."""
+"""The settings of a fleet, which are in its state, and the format of its read models.
+
+The state is a document of `fleets`, whose `_id` is the fleet. Every transaction changes it first: `writes` is the
+number of those that wrote to the fleet, and `written_at` MongoDB's time in the last one. `feed_key` is a random secret
+that signs cursors, and differs whenever the change feed begins from scratch. `trips_written_at` is when a trip was last
+changed (epoch ms), `erasures` the number of drivers erased. `time_zone` is the name of the time zone of its dates, UTC
+if it is absent. `implausible_trips` says whether its sums count implausible trips; absent, they do. `format` is the
+FORMAT of its read models, and absent while they are built from scratch.
+"""
 
 from zoneinfo import ZoneInfo
 

@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf, Range
 
 from schemas.driver import GroupNames
-from schemas.fields import MAX_IDENTIFIER_BYTES, Bytes, Date, Flag, FleetName, Identifier, Int64, Number, Text, Time
+from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Flag, FleetName, Identifier, Int64, Number, Text
 from schemas.introspection import always_present, nested_schema
 from schemas.stored import IDENTIFIERS, STORED
 from schemas.trip import EVENT_NAMES, OVERSPEEDING, SPEEDS, Event
@@ -107,8 +107,6 @@ KEYWORDS: dict[type, dict[str, Any]] = {
         "maximum": sys.float_info.max,
     },
     Flag: {"bsonType": ["bool"]},
-    Bytes: {"bsonType": ["binData"]},
-    Time: {"bsonType": ["date"]},
 }
 # What `check_type` of an event checks.
 EVENT_TYPES = [
