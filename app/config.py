@@ -27,7 +27,7 @@ ADDRESS = rf"({HOST}):({PORT})"
 ORIGIN = rf"https?://({HOST})(:({PORT}))?"
 BASE_URL = rf"{ORIGIN}(/[A-Za-z0-9._~-]+)*"
 # Leaflet replaces the names in braces.
-TILES_URL = rf"(?=.*{{z}})(?=.*{{x}})(?=.*{{y}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|{{[zxyr]}})+"
+TILES_URL = rf"(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+"
 MONGODB_URI = r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*"
 # The name of a database has at most 63 bytes. MongoDB allows no validators in those that it has itself.
 DATABASE = r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}"

@@ -162,7 +162,7 @@ class ResultEndpoint(Endpoint):
         if unchanged := find_not_modified(etag, headers):
             return unchanged
         content = _select(result.content, fields)
-        body = convert(_parse(content, media_type)) if convert else orjson.dumps(content)
+        body = convert(_parse_fragments(content, media_type)) if convert else orjson.dumps(content)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -209,7 +209,7 @@ class _Parsed:
         return (orjson.loads(orjson.dumps(value)) for value in self._values)
 
 
-def _parse(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
+def _parse_fragments(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
     """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long."""
     if any(isinstance(value, list) and len(value) > 1 for value in content.values()) and (
         len(orjson.dumps(content)) > MAX_CONVERTED_BYTES

@@ -33,8 +33,8 @@ class ParseError(MaskError):
 def select_fields(all_fields: Fields, text: str) -> Fields:
     """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects all.
 
-    What the mask leaves as it is, or all fields of a part in their order, are no SelectedFields. Takes linear time.
-    Raises ParseError and MaskError.
+    If it selects all fields in their order, the result is the original Fields, which needs no pruning, and so for each
+    nested object; otherwise it is SelectedFields. Takes linear time. Raises ParseError and MaskError.
     """
     text = text.strip()
     return apply_mask(all_fields, parse(text)) if text else all_fields

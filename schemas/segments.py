@@ -1,7 +1,7 @@
 """Segments: the parts of a fleet that have sums of their own.
 
-A group is a segment of the drivers: it has documents of its own. An insurance period is one of the trips: each document
-has a part for it.
+A group is a segment of the drivers, with documents of its own. An insurance period is a segment of the trips: an entry
+in `parts` of each document.
 """
 
 # The parameter, and the field of a trip and of a part of a sum. The last of its values is for trips without one.

@@ -31,7 +31,7 @@ class SourceSchema(Schema):
     rules: ClassVar[tuple[Callable[..., None], ...]] = ()
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        """Make what is null by default when it is loaded null by default when it is dumped."""
+        """Let a field whose default is null when it is loaded have this default when it is dumped, too."""
         if field_obj.load_default is None:
             field_obj.dump_default = None
 

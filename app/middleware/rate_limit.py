@@ -170,6 +170,7 @@ def _get_retry_seconds(current: RequestLimit) -> int:
 
 
 def _refuse(error: LimitBreached) -> Response:
+    # A request is counted against one limit: the fleet's, the driver's or the client's.
     (current,), limit = get_services().limiter.current_limits, error.limit.limit
     seconds = _get_retry_seconds(current)
     amount, unit = _format_count(limit.amount, "request"), limit.GRANULARITY.name

@@ -1,7 +1,7 @@
 """Lists by cursor: a page begins after the last element of the page before it, in the order of a key.
 
-A list is in the order of one text, its key, which each document has and an index begins with or has after what is the
-same for the whole list. A list is what is between two keys, and a cursor has the two keys between which the rest is.
+Each list is sorted by one text field, its key. Its index has the key first, or after fields that are the same for the
+whole list. A list is what is between two keys, and a cursor has the two keys between which the rest is.
 """
 
 import hmac

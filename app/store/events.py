@@ -8,7 +8,7 @@ from orjson import Fragment
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
-from app.store.fleets import find_window
+from app.store.fleets import get_window_ms
 from app.store.scope import Scope
 from schemas.identity import make_event_id
 from schemas.introspection import fields_of
@@ -44,7 +44,7 @@ def find_events(
         query = (start_date, end_date, sorted(driver_ids), group, order, filters)
         cursors = Cursors.of(store, scope, "events", *query)
         start_id, end_id = (
-            make_event_id(scope.fleet, ms) for ms in find_window(store, scope.fleet, start_date, end_date)
+            make_event_id(scope.fleet, ms) for ms in get_window_ms(store, scope.fleet, start_date, end_date)
         )
         bounds = cursors.read(cursor) or Bounds(start_id, end_id, order == NEWEST)
         conditions = {**match_known_drivers(store, scope, driver_ids, group), **_make_filters(**filters)}

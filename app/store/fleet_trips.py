@@ -5,7 +5,7 @@ from typing import Any
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
-from app.store.fleets import find_window, get_time_zone
+from app.store.fleets import get_time_zone, get_window_ms
 from app.store.scope import Scope
 from app.store.trips import DETAIL_FRAGMENTS, render_trip
 from schemas.identity import make_start_key
@@ -101,7 +101,7 @@ def _choose_index(
     The bounds are those of the `rest` of the list, unless it begins.
     """
     if start_date is not None:
-        start_ms, end_ms = find_window(store, fleet, start_date, end_date)
+        start_ms, end_ms = get_window_ms(store, fleet, start_date, end_date)
     elif at is not None:
         start_ms, end_ms = at - MAX_IN_PROGRESS_MS + 1, at + 1
     if order != WORST:

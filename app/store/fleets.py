@@ -26,8 +26,8 @@ FORMAT = 6
 def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:
     """Return the time zone of a fleet: that of its state, or UTC. Index: fleets (_id).
 
-    Whoever writes dates reads it in the transaction that writes them, which the setting of a time zone conflicts with.
-    Raises InvalidDocument if this host does not know the time zone.
+    Read it in the transaction that writes dates: then a change of the time zone at the same time conflicts. Raises
+    InvalidDocument if this host does not know the time zone.
     """
     state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}, session=session) or {}
     name = state.get("time_zone")
@@ -37,7 +37,7 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
     raise InvalidDocument(store.fleets, state, reason)
 
 
-def find_window(store: Store, fleet: str, start_date: str, end_date: str | None) -> tuple[int, int]:
+def get_window_ms(store: Store, fleet: str, start_date: str, end_date: str | None) -> tuple[int, int]:
     """Return when the dates of a fleet from one to another begin and end (epoch ms). Without a date they do not end."""
     zone = get_time_zone(store, fleet)
     end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1

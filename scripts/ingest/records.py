@@ -17,7 +17,7 @@ from scripts.command_line.output import echo, open_private
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest.doubts import Doubts
 from scripts.materialize.periods import days_of
-from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.materialize.write_sources import PreparedTrip, prepare_driver, prepare_trip, write_drivers, write_trips
 
 # The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record with its number and JSON text, what is written, the `get_utc_day` of that, and its events."""
+    """A valid record: its number and JSON text, the prepared document, its UTC day, and its number of events."""
 
     number: int
     content: bytes
@@ -72,14 +72,14 @@ class RecordType(NamedTuple):
     doubt: Callable[[Doubts, Store, str, Mapping[int, Any]], None]
 
 
-def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
+def _prepare_ended_trip(fleet: str, trip: Document) -> PreparedTrip:
     """Return the documents of a trip (schema ImportedTrip). Raises ValidationError if it ends in the future."""
     if trip["trip_end_time"] > now_ms() + MAX_FUTURE_MS:
         raise ValidationError({"trip_end_time": ["Must not be more than an hour in the future."]})
     return prepare_trip(fleet, trip)
 
 
-def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, Trip]) -> None:
+def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, PreparedTrip]) -> None:
     for number, trip in trips.items():
         doubts.check(trip.source, number)
     numbers = {trip.source["trip_id"]: number for number, trip in trips.items()}

@@ -237,7 +237,7 @@ def _make_entry(
     """Return the entry of a trip, or the tombstone of a deleted one, which had an entry `before`.
 
     `change` is the number of the transaction that last changed the trip, `json` the summary form as rendered JSON, and
-    `version` that of the details. `replaced` stands for the earlier versions, and is null without any.
+    `version` that of the details. `replaced` merges all earlier versions into one, and is null if there were none.
     """
     # A tombstone has MongoDB's own time, because MongoDB deletes it 30 days later by that.
     deleted = {"driver_id": before["driver_id"], "deleted_at": state["written_at"]} if before else {}

@@ -22,32 +22,32 @@ TRIP_ID = {"_id": 0, "trip_id": 1}
 OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
 
 
-class Driver(NamedTuple):
+class PreparedDriver(NamedTuple):
     """The document of a driver in `drivers`, and the driver's groups, or None if these stay as they are."""
 
     source: Document
     groups: list[str] | None
 
 
-class Trip(NamedTuple):
+class PreparedTrip(NamedTuple):
     """The documents of a trip in `trips` and in `trip_details`, this one without its date."""
 
     source: Document
     detail: Document
 
 
-def prepare_driver(fleet: str, driver: Document) -> Driver:
+def prepare_driver(fleet: str, driver: Document) -> PreparedDriver:
     """Return the source and the groups of a driver (schema ImportedDriver)."""
     source = {"_id": make_id(fleet, driver["driver_id"]), "fleet": fleet, **driver}
-    return Driver(source, source.pop("groups", None))
+    return PreparedDriver(source, source.pop("groups", None))
 
 
-def prepare_trip(fleet: str, trip: Document) -> Trip:
+def prepare_trip(fleet: str, trip: Document) -> PreparedTrip:
     """Return the documents of a trip (schema ImportedTrip)."""
-    return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
+    return PreparedTrip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
-def write_drivers(store: Store, fleet: str, drivers: Sequence[Driver]) -> dict[int, str]:
+def write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -> dict[int, str]:
     """Write drivers in one transaction. Of several with the same driver_id, the last one is written.
 
     Returns why some are left out, by their index: the fleet would have too many groups.
@@ -65,7 +65,7 @@ def write_drivers(store: Store, fleet: str, drivers: Sequence[Driver]) -> dict[i
 
 
 def _choose_groups(
-    store: Store, session: ClientSession, fleet: str, drivers: Sequence[Driver]
+    store: Store, session: ClientSession, fleet: str, drivers: Sequence[PreparedDriver]
 ) -> tuple[dict[str, Document | None], dict[int, str]]:
     """Return the sources of the drivers' groups by `_id`, None for one to delete, and who is left out, by index."""
     sources, left_out = dict[str, Document | None](), dict[int, str]()
@@ -79,7 +79,7 @@ def _choose_groups(
     return sources, left_out
 
 
-def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, str]:
+def write_trips(store: Store, fleet: str, trips: Sequence[PreparedTrip]) -> dict[int, str]:
     """Write trips in one transaction. Of several with the same trip_id, the last one is written.
 
     Returns why some are left out, by their index (`set_dates`).

@@ -1,4 +1,4 @@
-"""scripts/ingest/importer.py: the lines of a file, and the documents in them."""
+"""scripts/ingest/lines.py: the lines of a file, and the documents in them."""
 
 import bz2
 import codecs
@@ -18,8 +18,8 @@ from marshmallow import ValidationError
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.command_line.reasons import describe_errors
-from scripts.ingest import importer
-from scripts.ingest.importer import Input, parse
+from scripts.ingest import lines
+from scripts.ingest.lines import Input, parse
 from scripts.ingest.records import Rejected, Rejects
 from tests.factories import make_driver, make_event, make_point, make_trip
 
@@ -153,7 +153,7 @@ def test_one_wrong_line_is_not_another_form(path, line):
 
 
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
-    monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
+    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
     assert read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n") == [(1, b"a"), (2, b"x" * 12), (3, b"y")]
 
 

@@ -1,4 +1,4 @@
-"""scripts/ingest/importer.py and records.py: which lines are rejected, and the reasons."""
+"""scripts/ingest/lines.py and records.py: which lines are rejected, and the reasons."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ import pytest
 from marshmallow import ValidationError
 
 from scripts.command_line.reasons import describe_errors
-from scripts.ingest.importer import parse
+from scripts.ingest.lines import parse
 from scripts.ingest.records import DRIVERS, TRIPS, Record, check
 from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
