@@ -36,7 +36,7 @@ def make_drivers(today: dt.date) -> list[dict[str, Any]]:
                 "driver_id": f"{FLEET}-{number:02d}",
                 "first_name": first,
                 "last_name": last,
-                "email": driver.name and f"{first}.{last}@example.com".lower(),
+                "email": driver.name and f"{first}.{last}@example.com".lower().replace("'", "").replace("í", "i"),
                 "alias": driver.alias,
                 "first_travel_date": driver.joined and f"{today.year - 1}-{driver.joined}",
                 "groups": ["North" if number % 2 else "South"],
