@@ -32,11 +32,7 @@ FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the r
 
 
 def describe_operation(
-    rule: Rule,
-    view: Any,
-    converter: SchemaConverter,
-    base_url: str,
-    linked: Mapping[str, Endpoint],
+    rule: Rule, view: Any, converter: SchemaConverter, base_url: str, linked: Mapping[str, Endpoint]
 ) -> dict[str, Any]:
     """Return the Operation Object of a route. The docstring of the view is its summary and description.
 

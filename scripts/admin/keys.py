@@ -102,11 +102,7 @@ def issue_key(store: Store, fleet: str, expires_in_days: int | None = None, labe
 
 
 def issue_driver_keys(
-    store: Store,
-    fleet: str,
-    driver_ids: Sequence[str],
-    expires_in_days: int | None = None,
-    label: str | None = None,
+    store: Store, fleet: str, driver_ids: Sequence[str], expires_in_days: int | None = None, label: str | None = None
 ) -> list[str]:
     """Store the digests of new keys, one of each of these drivers, in one transaction. Returns the keys in order.
 

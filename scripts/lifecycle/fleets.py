@@ -25,13 +25,7 @@ from scripts.materialize.fleet_settings import (
 )
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
-from scripts.mongodb.connection import (
-    BATCH_SIZE,
-    find_fleets,
-    name_other_fleets,
-    open_store,
-    say_empty,
-)
+from scripts.mongodb.connection import BATCH_SIZE, find_fleets, name_other_fleets, open_store, say_empty
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.files import remove_all_unused_files
 

@@ -17,13 +17,7 @@ from scripts.command_line.output import echo, echo_table, make_bar
 from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize
 from scripts.materialize.sources import parse_sources
-from scripts.mongodb.connection import (
-    IDS_PER_COMMAND,
-    name_other_fleets,
-    open_store,
-    require_drivers,
-    require_fleet,
-)
+from scripts.mongodb.connection import IDS_PER_COMMAND, name_other_fleets, open_store, require_drivers, require_fleet
 from scripts.mongodb.transactions import run_transaction, write_by_id
 
 # Each changes the sums of the group by all days, weeks and months of the driver.

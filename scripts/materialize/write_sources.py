@@ -131,12 +131,7 @@ def delete_trips(
 
 
 def delete_trips_of(
-    store: Store,
-    fleet: str,
-    documents: Iterable[Document],
-    condition: Mapping[str, Any],
-    *,
-    tombstones: bool = True,
+    store: Store, fleet: str, documents: Iterable[Document], condition: Mapping[str, Any], *, tombstones: bool = True
 ) -> Iterator[int]:
     """Delete the trips of documents with a `trip_id`, as `delete_trips` does, some in each transaction.
 

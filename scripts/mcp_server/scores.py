@@ -123,11 +123,7 @@ class ScoreExplanation(Explanation, WindowResult):
 
 
 async def explain_score(
-    api: Api,
-    driver_id: str,
-    start_date: StartDate = None,
-    end_date: EndDate = None,
-    interval: PeriodName = "day",
+    api: Api, driver_id: str, start_date: StartDate = None, end_date: EndDate = None, interval: PeriodName = "day"
 ) -> ScoreExplanation:
     """Explain a driver's score in any window up to today: the points that each behaviour costs.
 

@@ -68,9 +68,7 @@ def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None 
     )
     for function in TOOLS:
         server.add_tool(
-            _present(function),
-            description=inspect.getdoc(function),
-            annotations=ToolAnnotations(read_only_hint=True),
+            _present(function), description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)
         )
     return server
 

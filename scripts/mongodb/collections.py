@@ -37,11 +37,9 @@ FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausibl
 INDEXES = {
     "trips": [
         # What finds trips by driver or by start reads this index alone: the documents have the trails.
-        _index("driver_trips", "fleet", "driver_id", "trip_start_time", "trip_id"),
+        _index("driver_trips", "fleet", "driver_id", "trip_start_time", "trip_id")
     ],
-    "fleet_drivers": [
-        _index("offset", "fleet", "offset", unique=True),
-    ],
+    "fleet_drivers": [_index("offset", "fleet", "offset", unique=True)],
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         # For each order of a ranking an index, because the longer distance comes first in both.
@@ -49,9 +47,7 @@ INDEXES = {
         # The profiles of drivers in groups.
         _index("groups", "fleet", "groups", "driver_id", partialFilterExpression={"groups": {"$exists": True}}),
     ],
-    "fleet_periods": [
-        _index("period", "fleet", "segment", "period", "start_date", unique=True),
-    ],
+    "fleet_periods": [_index("period", "fleet", "segment", "period", "start_date", unique=True)],
     # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.
     "trip_details": [
         _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),
@@ -60,9 +56,7 @@ INDEXES = {
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
         _index("implausible", "fleet", "driver_id", "date", partialFilterExpression={"implausible": {"$exists": True}}),
     ],
-    "trip_events": [
-        _index("trip", "fleet", "trip_id"),
-    ],
+    "trip_events": [_index("trip", "fleet", "trip_id")],
     # The fleet's own shard has all of them, so the indexes of both orders begin with the fleet alone.
     "trip_changes": [
         _index("change", "fleet", "change", "trip_id"),
@@ -74,9 +68,7 @@ INDEXES = {
             partialFilterExpression={"deleted_at": {"$exists": True}},
         ),
     ],
-    "reports": [
-        _index("report", "fleet", "report_date", "period", unique=True),
-    ],
+    "reports": [_index("report", "fleet", "report_date", "period", unique=True)],
     # The digest comes without the fleet, because the service learns the fleet from the key.
     "keys": [
         _index("digest", "digest", unique=True),

@@ -172,10 +172,7 @@ def _becomes_primary(folder: Path) -> bool:
     """Make a server primary, and wait for it. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
     while is_running(folder) and time.monotonic() < deadline:
-        with (
-            contextlib.suppress(PyMongoError),
-            MongoClient[dict[str, Any]](_uri(folder), timeoutMS=1000) as client,
-        ):
+        with contextlib.suppress(PyMongoError), MongoClient[dict[str, Any]](_uri(folder), timeoutMS=1000) as client:
             if make_primary(client, str(folder / SOCKET)):
                 return True
         time.sleep(POLL_SECONDS)

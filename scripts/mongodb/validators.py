@@ -101,11 +101,7 @@ KEYWORDS: dict[type, dict[str, Any]] = {
     Date: {"maxLength": 10},
     Int64: {"bsonType": ["int", "long"]},
     # Finite. NaN is less than any number in MongoDB.
-    Number: {
-        "bsonType": ["int", "long", "double"],
-        "minimum": -sys.float_info.max,
-        "maximum": sys.float_info.max,
-    },
+    Number: {"bsonType": ["int", "long", "double"], "minimum": -sys.float_info.max, "maximum": sys.float_info.max},
     Flag: {"bsonType": ["bool"]},
 }
 # What `check_type` of an event checks.
