@@ -22,8 +22,6 @@ ONLY_CALENDAR = {"_id": 0, "calendar": 1}
 TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
-# More than the drivers of a page.
-PROFILES_A_BATCH = 101
 LAST_DATE = "9999-12-31"
 # A day, week or month in which no trip is counted has no summary. A profile has no contribution.
 HAS_SUMMARY: Document = {"contribution.driver_count": {"$ne": 0}}
@@ -40,7 +38,7 @@ def find_profiles(
     """
     match = {**drivers, "period": PROFILE}
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
-    options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": PROFILES_A_BATCH, "session": session}
+    options: Any = {"sort": BY_DRIVER, "limit": limit, "session": session}
     return {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
 
 

@@ -11,8 +11,6 @@ from schemas.periods import PROFILE, PeriodName
 
 # Where the JSON of a profile or a day is, and that of a week or a month.
 FRAGMENTS = ("json", SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT)
-# A request reads at most two documents for each of 20 drivers, so one batch is enough.
-MAX_DOCUMENTS = 100
 
 
 def find_aggregates(
@@ -28,7 +26,7 @@ def find_aggregates(
     match = {**scope.match_drivers(driver_ids), "$or": kinds, **HAS_SUMMARY}
     projection = {"_id": 0} | dict.fromkeys(("period", "driver_id", "version", *FRAGMENTS), 1)
     with store.snapshot():
-        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS))
+        documents = list(store.driver_periods.find(match, projection))
     profiles, summaries = (
         {document["driver_id"]: document for document in documents if document["period"] == name}
         for name in (PROFILE, period)

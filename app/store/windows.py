@@ -17,8 +17,6 @@ from schemas.score import make_driving_summary
 from schemas.segments import NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS
 
-# A page has at most 100 drivers, so one batch is enough.
-MAX_DOCUMENTS = 101
 DAYS_A_MONTH = 31
 
 
@@ -71,8 +69,7 @@ def _find_days(
         pipeline = _make_pipeline(drivers, start_date, end_date)
     else:
         pipeline = _sum_insurance_period(drivers, start_date, end_date, insurance_period)
-    options: Any = {"batchSize": MAX_DOCUMENTS, "hint": "period"}
-    found = store.driver_periods.aggregate(pipeline, **options)
+    found = store.driver_periods.aggregate(pipeline, hint="period")
     return {days["_id"]: days for days in found if days["trip_count"]}
 
 
