@@ -45,7 +45,7 @@ FIRST_DAYS = {"week": MONDAYS, "weekly": MONDAYS, "month": MONTHS, "monthly": MO
 ONE_AS_GENERATED = 8
 # The title that Schemathesis gives to the failures which may be dropped, and the parameters that they are about.
 REJECTED = "Schema-valid request rejected"
-UNSAID = [{"start_date"}, {"end_date"}, {"start_date", "end_date"}, {"report_time"}, {"cursor"}, {"search"}]
+UNSAID = {"start_date", "end_date", "report_time", "cursor", "search"}
 
 # By path: the schemas of the parameters with real values, by name, and the content of a good response.
 parameters, contents = {}, {}
@@ -150,8 +150,8 @@ def filter_failure(context, failure, case, response):
     """Drop what no schema can say: dates out of the moving window, links, cursors, searches without a word."""
     if failure.title != REJECTED:
         return True
-    errors = response.json().get("errors", ()) if response.status_code == 400 else ()
-    return response.status_code != 403 and set(errors) not in UNSAID
+    errors = response.json().get("errors", {}) if response.status_code == 400 else {}
+    return response.status_code != 403 and not (errors and errors.keys() <= UNSAID)
 
 
 @schemathesis.hook
