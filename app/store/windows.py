@@ -12,6 +12,7 @@ from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_totals
+from schemas.introspection import Fields
 from schemas.periods import DAY, MONTH, months_of
 from schemas.score import make_driving_summary
 from schemas.segments import NO_INSURANCE_PERIOD
@@ -31,12 +32,14 @@ def find_window(
     end_date: str,
     page: int,
     limit: int,
+    fields: Fields,
 ) -> Result:
     """Return a WindowPage: a page of the summaries of these drivers in their order, of a group, or of all drivers.
 
-    All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have. The element
-    of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
-    (fleet, period, driver_id, start_date). Raises UnknownRecord, also for those not on the page.
+    All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have, unless the
+    `fields` leave them out. The element of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers
+    (fleet, offset), driver_periods (fleet, period, driver_id, start_date). Raises UnknownRecord, also for those not on
+    the page.
     """
     page_request = PageRequest(page, limit)
     with store.snapshot():
@@ -47,7 +50,9 @@ def find_window(
             count, _, on_page = read_list(store, scope, page_request, "driver_ids")
         profiles = find_profiles(store, scope.match_drivers(driver_ids or on_page), "json")
         check_known(driver_ids, profiles)
-        days = _find_days(store, scope.match_drivers(on_page), start_date, end_date, insurance_period)
+        days = dict[str, Document]()
+        if "driving_summary" in (fields.get("data") or ()):
+            days = _find_days(store, scope.match_drivers(on_page), start_date, end_date, insurance_period)
     versions = [profiles[driver_id]["version"] for driver_id in on_page]
     data: list[Document] = [{"driver_info": Fragment(profiles[driver_id]["json"])} for driver_id in on_page]
     for driver_id, element in zip(on_page, data, strict=True):

@@ -10,6 +10,7 @@ from app.services import get_scope, get_services
 from app.store import Result
 from app.store.summaries import find_aggregates
 from app.store.windows import find_window
+from schemas.introspection import Fields
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
 from schemas.periods import DAY, MONTH, WEEK
@@ -57,8 +58,10 @@ def get_monthly_driver_aggregate(params: Mapping[str, Any]) -> Result:
 
 
 @bp.get("/driver-aggregate/window")
-@ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), has_csv=True, links=[FIRST_DRIVER])
-def get_window_driver_aggregate(params: Mapping[str, Any]) -> Result:
+@ResultEndpoint(
+    params=WindowAggregateParams(), response=WindowPage(), reads_fields=True, has_csv=True, links=[FIRST_DRIVER]
+)
+def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise any window of days: of up to 20 drivers, of a group, or of all drivers of the fleet.
 
     The response is a page. With `driver_id`, it is of these drivers, in the order of the request. Without, it is of all
@@ -67,4 +70,4 @@ def get_window_driver_aggregate(params: Mapping[str, Any]) -> Result:
     summary has the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it
     becomes visible in lists of trips.
     """
-    return find_window(get_services().store, get_scope(), **params)
+    return find_window(get_services().store, get_scope(), **params, fields=fields)
