@@ -33,6 +33,8 @@ MONGODB_URI = r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*"
 DATABASE = r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}"
 # An integer of a structured header field has 15 digits at most (RFC 9651). Redis cannot store an expiry of any length.
 MAX_RATE, MAX_WINDOW_SECONDS = 10**15 - 1, 366 * 24 * 3600
+# The library `limits` treats `per 0 minutes` as `per 1 minute`.
+ZERO_WINDOW = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Shorter keys can be guessed. `openssl rand -hex 16` prints so many characters.
 MIN_SECRET_CHARS = 32
 # By the version of IP, those of the largest private networks: 10.0.0.0/8 and fc00::/7.
@@ -63,8 +65,10 @@ def _parse_rate(text: str) -> RateLimitItem:
         (rate,) = parse_many(text)
     except ValueError:
         rate = None
-    if rate is None or not 1 <= rate.amount <= MAX_RATE or not 1 <= rate.get_expiry() <= MAX_WINDOW_SECONDS:
-        raise ValueError(f"one rate from 1 to {MAX_RATE} over a year at most, such as '5000 per minute'")
+    if rate is None or not 1 <= rate.amount <= MAX_RATE or ZERO_WINDOW.search(text):
+        raise ValueError(f"one rate from 1 to {MAX_RATE}, such as '5000 per minute'")
+    if rate.get_expiry() > MAX_WINDOW_SECONDS:
+        raise ValueError("a rate over a time from 1 second to 366 days, such as '5000 per minute'")
     return rate
 
 

@@ -137,7 +137,7 @@ class ResultEndpoint(Endpoint):
 
     The view runs within the circuit breaker of the store. The parameters are validated before the mask, so an invalid
     mask is reported only if they are valid. `representations` are the other media types of the response. `has_csv` says
-    that CSV is one of them. With `reads_fields`, the view also gets the selected fields, because it reads no others.
+    that CSV is one of them. With `reads_fields`, the view also gets the selected fields, to leave out what costs much.
     """
 
     response: Schema

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import datetime
 import json
 import sys
 from asyncio import sleep, timeout
@@ -14,6 +15,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import click
+from werkzeug.http import parse_date
 
 from app.config import API
 from app.store import Document
@@ -169,9 +171,14 @@ class HttpClient:
         return Response(response.status_code, response.headers, content)
 
     def _pause(self, response: Response, backoff: float) -> None:
-        """Let all requests wait for as many seconds as the response says."""
+        """Let all requests wait for as long as the response says, in seconds or as a date."""
         text = response.headers.get("Retry-After", "")
-        seconds = min(max(float(text) if text.isdecimal() else backoff, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
+        seconds = float(text) if text.isdecimal() else backoff
+        # An OverflowError is a year or a time zone that does not exist.
+        with contextlib.suppress(OverflowError):
+            if date := parse_date(text):
+                seconds = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
+        seconds = min(max(seconds, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
         if self.resume_at <= monotonic():
             self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})")
         self.resume_at = max(self.resume_at, monotonic() + seconds)

@@ -33,17 +33,19 @@ def apply_feed(lists: Lists) -> bool:
     if page is None and cursor:
         # It is invalid if the other service was restored from a backup.
         cursor, page = None, upstream.get_changes(lists.client, lists.known, None)
-    begins = cursor is None
+    begins, known, empty_pages = cursor is None, set[int](), 0
     lists.are_due |= begins
     while page:
         _apply_page(lists, [*filter(None, (_read_change(lists, change) for change in page["changes"]))], begins=begins)
+        known.add(hash(cursor))
+        empty_pages = 0 if page["changes"] else empty_pages + 1
         if page["cursor"] != cursor:
             cursor = page["cursor"]
             save_resume_token(lists.store, name, ResumeToken(cursor.encode(), now_ms()))
-        elif page["has_more"]:
-            raise click.ClickException(f"{lists.client.url} has a change feed whose cursor does not move on.")
         if not page["has_more"]:
             return True
+        if hash(cursor) in known or len(known) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
+            raise click.ClickException(f"{lists.client.url} has a change feed whose cursor does not move on.")
         page = upstream.get_changes(lists.client, lists.known, cursor)
     return False
 

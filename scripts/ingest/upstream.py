@@ -26,6 +26,8 @@ PAGE_LIMIT = 100
 # The deletions on a page of the change feed are one transaction.
 CHANGES_LIMIT = 500
 MAX_PAGES = 1_000_000
+# How many pages of the change feed may follow one another without a change.
+MAX_EMPTY_PAGES = 1_000
 # The cursor is in the line of a request, for which servers have 8,190 bytes.
 MAX_CURSOR_CHARS = 8_000
 
@@ -88,6 +90,8 @@ def read_details(client: HttpClient, request: Request, response: Response) -> li
     records = client.parse(request, response).get("trips")
     if not isinstance(records, list):
         raise client.make_error(request, response.status, "no page of trips")
+    if records and isinstance(records[0], dict) and records[0].get("trip_id", request.trip_id) != request.trip_id:
+        raise client.make_error(request, response.status, "another trip")
     return records[:1]
 
 

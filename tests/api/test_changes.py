@@ -291,3 +291,55 @@ def test_masks_and_conditional_requests_do_not_apply(service, load, headers):
 def test_deletions_are_kept_30_days(mongod):
     index = mongod.trip_changes.index_information()["tombstone"]
     assert (index["key"], index["expireAfterSeconds"]) == ([("deleted_at", 1)], 30 * 86_400)
+
+
+def test_the_default_limit_is_100(service, load):
+    load(*(ended(5 + n) for n in range(101)))
+    page = service.get("/changes").json
+    assert (len(page["changes"]), page["has_more"]) == (100, True)
+
+
+def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(client, load, clock):
+    load(hide("t1"))
+    load(hide("t1") | {"trip_end_time": NOW_MS + 4 * HOUR_MS})
+    clock.shift(4 * HOUR_MS / 1000)
+    assert client.sync() == []
+
+
+def test_a_trip_that_a_writer_hides_whose_clock_is_slow_is_deleted(client, load, clock):
+    load(ended(5))
+    client.sync()
+    clock.shift(-24 * 3600)
+    load(hide("ended 5"))
+    clock.shift(24 * 3600)
+    assert client.sync() == [("ended 5", True)]
+
+
+def test_trips_that_are_hidden_and_corrected_while_a_client_reads_other_changes_are_deleted(client, load):
+    trip_ids = [f"t{n}" for n in range(8)]
+    load(*(ended(5, trip_id=trip_id) for trip_id in trip_ids))
+    client.sync()
+    load(*map(hide, trip_ids))
+    client.get_page()
+    load(*(ended(0.5, trip_id=trip_id) for trip_id in trip_ids[3:7]))
+    client.sync()
+    assert client.copy == {}
+
+
+def test_a_trip_that_is_hidden_deleted_and_loaded_again_is_deleted(client, load, delete):
+    load(ended(5))
+    client.sync()
+    load(hide("ended 5"))
+    delete("ended 5")
+    load(hide("ended 5"))
+    assert client.sync() == [("ended 5", True)]
+
+
+def test_a_feed_whose_count_document_was_lost_goes_on_with_higher_numbers(client, load):
+    for _ in range(3):
+        load(ended(5, distance_miles=_), ended(6))
+    client.service.db.fleets.delete_many({})
+    load(ended(7))
+    assert sorted(client.sync()) == [("ended 5", False), ("ended 6", False), ("ended 7", False)]
+    load(ended(8))
+    assert client.sync() == [("ended 8", False)]

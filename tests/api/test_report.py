@@ -271,3 +271,8 @@ def test_a_file_is_compressed_for_clients_that_accept_it(service, ready):
     packed = service.get(link, fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
     assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
     assert gzip.decompress(packed.data) == plain.data
+
+
+@pytest.mark.parametrize("junk", ["x", "..", ".e30.x", "W10.x", "%F0", "%2F", "." * 5000])
+def test_a_malformed_link_is_refused(service, junk):
+    refused(service, f"/report/{junk}")

@@ -123,8 +123,13 @@ def make_changes(cursor):
     return make_page(changes=[], cursor=cursor, has_more=True)
 
 
-def test_a_cursor_that_does_not_move_on_ends_it(end):
-    line = end("changes", *map(make_changes, "aa"), words=["--follow"])
+@pytest.mark.parametrize(
+    ("cursors", "limit"),
+    [("aa", "MAX_PAGES"), ("abab", "MAX_PAGES"), ("abcdefgh", "MAX_PAGES"), ("abcdefgh", "MAX_EMPTY_PAGES")],
+)
+def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors, limit):
+    monkeypatch.setattr(upstream, limit, 5)
+    line = end("changes", *map(make_changes, cursors), words=["--follow"])
     assert "has a change feed whose cursor does not move on" in line
 
 
@@ -257,3 +262,36 @@ def test_the_largest_responses_take_bounded_memory(measured, original, mongod, r
     report(f"mirror of trips of 11 MB and responses of 32 MB: {most} MB resident")
     stored = mongod.trips.count_documents({"trail_path.9": {"$exists": True}})
     assert (status, most < MAX_RESIDENT_MB, stored) == (1, True, 6)
+
+
+def test_a_trip_in_place_of_another_one_is_rejected(run):
+    result = run("trip/", make_page(trips=[make_trip(driver_id="d1", trip_id="t2")]))
+    assert (result.exit_code, ": 1 loaded, 1 rejected" in result.stdout, "another trip" in result.stdout) == (
+        1,
+        True,
+        True,
+    )
+
+
+def test_no_cookie_is_kept(run, original):
+    def note_cookies(request):
+        cookies.append(request.headers.get("Cookie"))
+        return Response("{}", 404)
+
+    cookies = list[str | None]()
+    original.faults.append(("driver/", note_cookies))
+    page = json.dumps({"drivers": [make_driver("d1")], "next_page": None})
+    run("drivers", respond(200, page, **{"Set-Cookie": "a=b"}))
+    assert cookies == [None]
+
+
+@pytest.mark.parametrize(
+    "faults", [[WAIT] * 3 + [respond(500)] * 3, [drop, WAIT, drop], [respond(502), WAIT, respond(502)]]
+)
+def test_a_service_that_asks_to_wait_responds_and_does_not_fail(run, faults):
+    assert ": 2 loaded" in run("drivers", *faults).stdout
+
+
+def test_a_service_that_is_followed_may_ask_to_wait_for_longer(run, waits):
+    assert run("trip/", *[PUT_OFF] * 30, words=["--follow"]).exit_code == 0
+    assert waits.count(3_600) == 30

@@ -299,6 +299,8 @@ def test_a_key_that_no_header_can_have_is_named_and_not_repeated(run, original, 
         (respond(429, "Retry-After", **{"Retry-After": "7"}), 7),
         (respond(429, **{"Retry-After": "0"}), 1),
         (respond(429, **{"Retry-After": "soon"}), 1),
+        (respond(503, **{"Retry-After": "Wed, 18 Mar 2026 12:00:09 GMT"}), 9),
+        (respond(429, **{"Retry-After": f"Wed, 18 Mar {'9' * 20} 12:00:09 GMT"}), 1),
         (respond(503), 1),
         (respond(503, "an error of a proxy", **{"Content-Encoding": "br"}), 1),
         (respond(502), 1),
@@ -403,3 +405,12 @@ def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
     list(kills(loader, follow, 0, step, 50))
     assert_same(other, here, [*TRIPS, {"trip_id": "new"}], DRIVERS[:2])
     assert differences(here.db) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("SSL_CERT_FILE", "nowhere.pem"), ("HTTPS_PROXY", "no-scheme://me:secret@a.example")]
+)
+def test_a_setting_of_the_client_that_cannot_be_used_is_named(run, original, monkeypatch, setting, value):
+    monkeypatch.setenv(setting, value)
+    result = run(original, status=1)
+    assert (setting in result.stderr, result.stderr.count("\n"), "secret" in result.stderr) == (True, 1, False)

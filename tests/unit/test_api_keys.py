@@ -93,3 +93,16 @@ def test_the_number_of_cached_keys_is_bounded_and_no_plain_key_is_stored(store, 
     revoke_all(store)
     assert 1 <= sum(live.get(key) is not None for key in issued) <= 2
     assert not any(key in str(vars(live)) for key in issued)
+
+
+def test_refused_keys_do_not_evict_a_cached_key_and_are_accepted_once_they_are_issued(store, live, monkeypatch):
+    monkeypatch.setattr(auth, "MAX_CACHED_KEYS", 2)
+    revoked = issue_key(store, "f1")
+    revoke_all(store)
+    assert live.get(key := issue_key(store, "f1"))
+    assert {live.get(refused) for refused in (revoked, KEY, "junk", "")} == {None}
+    revoke_all(store)
+    assert live.get(key)
+    monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
+    issue_key(store, "f2")
+    assert live.get(KEY).scope == Scope("f2")

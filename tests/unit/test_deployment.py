@@ -1,5 +1,6 @@
 """What runs the service elsewhere agrees with it: the image, compose.yaml, units for systemd, alerts and dashboard."""
 
+import configparser
 import dataclasses
 import json
 import re
@@ -25,6 +26,16 @@ RULES = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"][0
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
 
 
+def test_the_lock_file_of_production_pins_all_that_setup_cfg_names():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    needed = setup["options"]["install_requires"] + extras["mirror"] + extras["mcp"]
+    names = {name.lower() for name in re.findall(r"^([\w.-]+)", needed, re.MULTILINE)}
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert {name.replace(".", "-") for name in names} <= {*pinned}
+
+
 def test_compose_sets_nothing_but_settings_that_can_be_used():
     assert COMPOSE_SETTINGS.keys() <= {field.name.upper() for field in dataclasses.fields(Config)}
     filled = {name: re.sub(r"\$\{\w+:[?-].*?\}", "", value) for name, value in COMPOSE_SETTINGS.items()}
@@ -40,8 +51,8 @@ def test_the_folder_of_restrictions_is_that_of_each_unit():
 
 
 @pytest.fixture
-def metrics(mongod, mongod_uri, load):
-    """The names of every series that Prometheus gets, after a request that read from the store."""
+def series(mongod, mongod_uri, load):
+    """The labels of every series that Prometheus gets, after a request that read from the store."""
     load(make_trip())
     app = create_app(Config(mongodb_uri=mongod_uri, mongodb_database=mongod.name, metrics_bind="127.0.0.1:9100"))
     with get_services(app).store.db.client:
@@ -49,23 +60,42 @@ def metrics(mongod, mongod_uri, load):
     registry = get_services(app).metrics.registry
     registry.register(StoreCollector(Store.of(mongod)))
     families = [*registry.collect(), *FollowMetrics().registry.collect()]
-    return {family.name + end for family in families for end in SUFFIXES[family.type]}
+    labels = {family.name: {label for sample in family.samples for label in sample.labels} for family in families}
+    return {family.name + end: labels[family.name] for family in families for end in SUFFIXES[family.type]}
 
 
-def find_metrics(expression):
-    return set(re.findall(r"driver_analytics_\w+", expression))
+def check_names(series, expression, shown):
+    """Check that the metrics of an expression exist, and have the labels in it and those that are shown."""
+    named = set(re.findall(r"driver_analytics_\w+", expression))
+    assert named <= {*series}, expression
+    grouped = ",".join(re.findall(r"by \((.*?)\)", expression))
+    used = [*re.findall(r"[{,](\w+)[!=]~?\"?", expression), *re.findall(r"\w+", grouped), *shown]
+    # Prometheus adds the job and the instance by itself, and the others to alerts.
+    labels = {"alertname", "alertstate"} if "ALERTS" in expression else {"job", "instance"}
+    assert {*used} <= labels.union(*(series[name] for name in named)), expression
+    return named
 
 
-def test_alerts_are_on_the_page_and_use_metrics_that_exist(metrics):
-    assert [rule["alert"] for rule in RULES if f"| `{rule['alert']}` |" not in PAGE] == []
-    assert set().union(*(find_metrics(rule["expr"]) for rule in RULES)) <= metrics
+def test_alerts_are_on_the_page_and_use_metrics_and_labels_that_exist(series):
+    for rule in RULES:
+        assert f"| `{rule['alert']}` |" in PAGE
+        check_names(series, rule["expr"], re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
 
 
-def test_the_dashboard_shows_each_metric_of_the_page(metrics):
-    panels = json.loads((ROOT / "deploy" / "grafana" / "dashboard.json").read_text())["panels"]
-    shown = set().union(*(find_metrics(target["expr"]) for panel in panels for target in panel["targets"]))
-    assert shown <= metrics
-    assert {re.sub("_(bucket|count)$", "", name) for name in shown} == {*re.findall(r"^\| `(driver_\w+)`", PAGE, re.M)}
+def test_the_dashboard_shows_each_metric_of_the_page(series):
+    named = set()
+    for panel in json.loads((ROOT / "deploy" / "grafana" / "dashboard.json").read_text())["panels"]:
+        for target in panel["targets"]:
+            shown = re.findall(r"\{\{(\w+)", target.get("legendFormat", ""))
+            named |= check_names(series, target["expr"], shown)
+    assert {re.sub("_(bucket|count)$", "", name) for name in named} == {*re.findall(r"^\| `(driver_\w+)`", PAGE, re.M)}
+
+
+def test_the_files_that_compose_mounts_exist():
+    mounts = [mount.split(":") for service in COMPOSE.values() for mount in service.get("volumes", ())]
+    files = [ROOT / source for source, *_ in mounts if source.startswith("./")]
+    assert files
+    assert [file for file in files if not file.is_file()] == []
 
 
 def test_slowness_after_an_outage_raises_no_alert(tmp_path):
