@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, parse_many
 
 from app.client_ip import Network
-from schemas.near_names import get_near_name
-from schemas.query import UnknownParameters
+from schemas.query import UnknownParameters, get_near_name
 
 API = "/api/v1"
 # All workers and hosts can share a Redis; `memory` counts in one process.

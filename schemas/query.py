@@ -1,13 +1,12 @@
 """Reading the parameters of a request from its path and its query string."""
 
 import datetime
-from collections.abc import Collection
+import difflib
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
-
-from schemas.near_names import get_near_name
 
 # Under which names a field that depends on the scope of the request, or on the date of today in it, finds them in the
 # data. No parameter has them.
@@ -30,6 +29,8 @@ UnknownParameters = Literal["reject", "ignore"]
 # A request line has room for thousands of unknown parameters, and a comparison with the declared names takes time: the
 # errors name the first ones.
 MAX_NAMED = 5
+# From which ratio of difflib on a name counts as misspelt: `limit[]` has 0.83 to `limit`, `limt` has 0.89.
+MIN_SIMILARITY = 0.8
 
 
 class Params(Schema):
@@ -118,6 +119,13 @@ def _get_likely_name(name: str, known: Collection[str]) -> str | None:
     """Return the one of the `known` parameters that an unknown one probably stands for, or None."""
     other = OTHER_NAMES.get(name.lower())
     return other if other in known else get_near_name(name, known)
+
+
+def get_near_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that is most similar to `name`, whatever their case, or None."""
+    by_lower_case = {known.lower(): known for known in names}
+    nearest = difflib.get_close_matches(name.lower(), by_lower_case, 1, MIN_SIMILARITY)
+    return by_lower_case[nearest[0]] if nearest else None
 
 
 def repeat_hint(name: str) -> str:

@@ -12,8 +12,8 @@ import click
 from marshmallow import ValidationError
 
 from schemas.fields import Date, FleetName, Identifier, Text
-from schemas.near_names import get_near_name
 from schemas.periods import get_zone
+from schemas.query import get_near_name
 
 T = TypeVar("T")
 # The function of a command.
