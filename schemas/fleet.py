@@ -2,6 +2,9 @@
 
 A contribution has integers only, so that sums are exact whatever their order: distances in millionths of a mile, times
 in milliseconds.
+
+Segments are the parts of a fleet that have sums of their own. A group is a segment of the drivers, with documents of
+its own. An insurance period is a segment of the trips: an entry in `parts` of each document.
 """
 
 from collections.abc import Mapping
@@ -14,7 +17,6 @@ from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
-from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary
 
 # The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
@@ -30,6 +32,10 @@ IMPLAUSIBLE_COUNT = "implausible_trip_count"
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
 SUMMARY_FIELDS = tuple(fields_of(DrivingSummary))
 AFTER_TRIP_COUNT = SUMMARY_FIELDS.index("trip_count") + 1
+# The parameter, and the field of a trip and of a part of a sum. The last of its values is for trips without one.
+INSURANCE_PERIOD = "insurance_period"
+NO_INSURANCE_PERIOD = "none"
+INSURANCE_PERIODS = ("1", "2", "3", NO_INSURANCE_PERIOD)
 
 
 class FleetInfo(Schema):
@@ -117,6 +123,11 @@ class FleetAggregate(Schema):
     end_date = Date("The `end_date` of the request, or its default.", example="2026-03-15")
     interval = Choice("The `interval` of the request.", component="Interval", choices=PERIODS, example=WEEK)
     series = Objects(FleetInterval, "The intervals in which somebody drove, oldest first.")
+
+
+def make_segment(group: str | None) -> str:
+    """Return the name of the segment of a group. That of the whole fleet is empty."""
+    return "" if group is None else f"group={group}"
 
 
 def make_contribution(summary: Mapping[str, Any], implausible_trip_count: int) -> dict[str, int]:

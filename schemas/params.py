@@ -11,13 +11,13 @@ from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam
 from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate
+from schemas.driver import split_words
 from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
+from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
 from schemas.report_window import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
-from schemas.search import split_words
-from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -128,7 +128,7 @@ class AmountParam(fields.Float):
 
 
 class SearchParam(ShortText):
-    """The words of a search for drivers (`schemas.search`), at least one."""
+    """The words of a search for drivers (`schemas.driver`), at least one."""
 
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": rf"^(?! *$){NO_CONTROL}+$"}
 

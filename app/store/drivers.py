@@ -11,7 +11,7 @@ from app.store.driver_periods import find_profiles
 from app.store.groups import find_drivers_of_group
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
-from schemas.search import split_words
+from schemas.driver import split_words
 
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
 BLOCK_SIZE = 100

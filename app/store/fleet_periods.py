@@ -8,8 +8,8 @@ from pymongo import ASCENDING
 from app.store import Document, Result, Store
 from app.store.groups import find_drivers_of_group
 from app.store.scope import Scope
+from schemas.fleet import INSURANCE_PERIOD, NO_INSURANCE_PERIOD, make_segment
 from schemas.periods import FIRST_AND_LAST_DATE
-from schemas.segments import INSURANCE_PERIOD, NO_INSURANCE_PERIOD, make_segment
 
 # More than the days of 24 months, so that all arrive in the first batch.
 MAX_INTERVALS = 800

@@ -8,12 +8,12 @@ from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_k
 from app.store.fleets import get_time_zone, get_window_ms
 from app.store.scope import Scope
 from app.store.trips import DETAIL_FRAGMENTS, render_trip
+from schemas.fleet import NO_INSURANCE_PERIOD
 from schemas.identity import make_start_key
 from schemas.introspection import Fields
 from schemas.list_params import DETAIL, NEWEST
 from schemas.params import WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
-from schemas.segments import NO_INSURANCE_PERIOD
 
 # A page in detail form ends before it has more.
 MAX_PAGE_BYTES = 8_000_000

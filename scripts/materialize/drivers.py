@@ -12,10 +12,9 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
-from schemas.driver import Driver
+from schemas.driver import Driver, make_search_text
 from schemas.identity import ids_of_fleet, make_id
 from schemas.periods import DAY, PROFILE
-from schemas.search import make_search_text
 from scripts.materialize.sources import read_sources
 from scripts.materialize.versions import to_json, version_of
 

@@ -11,9 +11,8 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.fleet import CONTRIBUTION, add_whole, make_fleet_summary
+from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
-from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
 

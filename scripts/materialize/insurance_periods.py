@@ -8,9 +8,8 @@ from typing import Any
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.fleet import IMPLAUSIBLE_COUNT
+from schemas.fleet import IMPLAUSIBLE_COUNT, NO_INSURANCE_PERIOD
 from schemas.periods import DAY
-from schemas.segments import NO_INSURANCE_PERIOD
 from schemas.summary import AMOUNTS, EVENT_TOTALS
 
 # Totals by insurance period.

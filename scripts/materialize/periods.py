@@ -16,11 +16,17 @@ from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import IMPLAUSIBLE_COUNT, make_contribution, make_parts
+from schemas.fleet import (
+    IMPLAUSIBLE_COUNT,
+    INSURANCE_PERIOD,
+    INSURANCE_PERIODS,
+    NO_INSURANCE_PERIOD,
+    make_contribution,
+    make_parts,
+)
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
-from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS, DailySummary, DrivingSummary
 from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
 from scripts.materialize.versions import to_json, version_of

@@ -15,11 +15,11 @@ from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.fields import MIN_EPOCH_MS
+from schemas.fleet import INSURANCE_PERIOD
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
 from schemas.score import compute_focus_area, compute_score
-from schemas.segments import INSURANCE_PERIOD
 from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.periods import Day, days_of, group_by_dates

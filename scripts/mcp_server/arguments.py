@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from schemas import fields
-from schemas.segments import INSURANCE_PERIODS
+from schemas.fleet import INSURANCE_PERIODS
 
 
 def _parse_date(value: Any) -> datetime.date | None:

@@ -16,13 +16,19 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
 from app.store.fleets import get_time_zone, get_trips_state
-from schemas.fleet import IMPLAUSIBLE_COUNT, add_whole, make_fleet_summary
+from schemas.fleet import (
+    IMPLAUSIBLE_COUNT,
+    INSURANCE_PERIOD,
+    INSURANCE_PERIODS,
+    add_whole,
+    make_fleet_summary,
+    make_segment,
+)
 from schemas.introspection import fields_of
 from schemas.periods import DAY, now_ms
 from schemas.plausibility import COUNTED
 from schemas.report_window import ReportWindow
 from schemas.score import make_driving_summary
-from schemas.segments import INSURANCE_PERIOD, INSURANCE_PERIODS, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members
 from scripts.materialize.periods import driver_totals

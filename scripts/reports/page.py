@@ -13,11 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from schemas.fields import CONTROL
+from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.periods import MS_PER_SECOND, dates_of_period
 from schemas.report import Units, rate
 from schemas.report_window import ReportWindow
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
-from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.command_line.output import is_visible
 from scripts.reports.content import Figures
