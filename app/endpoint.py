@@ -19,8 +19,7 @@ from app.store import Document, Result
 from schemas.csv_rows import CSV, make_csv_writer
 from schemas.error import ErrorBody
 from schemas.header import MASK
-from schemas.introspection import Fields, SelectedFields, fields_of
-from schemas.mask import make_pruner, select_fields
+from schemas.mask import Fields, SelectedFields, fields_of, make_pruner, select_fields
 from schemas.query import Params
 
 # The name of the header X-Fields in the WSGI environment.

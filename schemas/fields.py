@@ -285,3 +285,26 @@ class OneOfNested(fields.Field[Any]):
     def __init__(self, description: str = "", *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
         self.tag, self.schemas = tag, schemas
         super().__init__(**_declare(description, missing, **kwargs))
+
+
+def always_present(field: fields.Field[Any]) -> bool:
+    """Return whether every response and every document that is written has the field."""
+    return field.required or field.load_default is None
+
+
+def nested_schema(field: fields.Field[Any]) -> Schema | None:
+    """Return the schema of an object, or of the objects in a list, or None for other fields."""
+    inner = field.inner if isinstance(field, fields.List) else field
+    return inner.schema if isinstance(inner, fields.Nested) else None
+
+
+def example(schema: Schema) -> dict[str, Any]:
+    """Return an example document, made of the examples of the fields. A list without an example has one element."""
+    return {name: _example(field) for name, field in schema.fields.items()}
+
+
+def _example(field: fields.Field[Any]) -> Any:
+    nested = nested_schema(field)
+    if nested is None or "examples" in field.metadata:
+        return field.metadata["examples"][0]
+    return [example(nested)] if isinstance(field, fields.List) else example(nested)

@@ -13,7 +13,6 @@ from typing import Any
 from marshmallow import Schema
 
 from schemas.fields import Choice, Count, Date, EpochMs, Identifier, Number, Object, Objects, Text
-from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
@@ -30,7 +29,7 @@ DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 IMPLAUSIBLE_COUNT = "implausible_trip_count"
 # A contribution, and a sum of contributions: these integers, by name.
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
-SUMMARY_FIELDS = tuple(fields_of(DrivingSummary))
+SUMMARY_FIELDS = tuple(DrivingSummary().fields)
 AFTER_TRIP_COUNT = SUMMARY_FIELDS.index("trip_count") + 1
 # The parameter, and the field of a trip and of a part of a sum. The last of its values is for trips without one.
 INSURANCE_PERIOD = "insurance_period"

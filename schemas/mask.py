@@ -3,17 +3,30 @@
 The grammar and its results, including its peculiarities, are those of Flask-RESTX 1.3.2.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
 
-from schemas.introspection import Fields, RawFields, SelectedFields
+from marshmallow import Schema
 
+from schemas.fields import RawObject, nested_schema
+
+# The names of a schema's fields in their order, each with the fields of the nested schema or None.
+Fields = dict[str, "Fields | None"]
 # The names in a mask, in its order, each with the nested mask of that name or None.
 Mask = dict[str, "Mask | None"]
 
 TOKEN = re.compile(r"[{},]|[\w:*-]+")
 WILDCARD = "*"
+
+
+class RawFields(Fields):
+    """The fields of an object in which any of them may be absent (schemas.fields.RawObject)."""
+
+
+class SelectedFields(Fields):
+    """What a field mask leaves of the fields of an object: some of them, or all in another order."""
 
 
 class MaskError(Exception):
@@ -28,6 +41,17 @@ class ParseError(MaskError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Mask parse error: {reason}")
+
+
+@functools.cache
+def fields_of(schema: type[Schema]) -> Fields:
+    """Return the declared fields of a schema with those of nested schemas. Each call returns the same object."""
+    result: Fields = {}
+    for name, field in schema().fields.items():
+        nested = nested_schema(field)
+        below = None if nested is None else fields_of(type(nested))
+        result[name] = RawFields(below) if below and isinstance(field, RawObject) else below
+    return result
 
 
 def select_fields(all_fields: Fields, text: str) -> Fields:

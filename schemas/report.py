@@ -11,7 +11,6 @@ from marshmallow import Schema
 from schemas.csv_rows import find_columns
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
-from schemas.introspection import fields_of
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost
 from schemas.summary import DrivingSummary
 
@@ -43,7 +42,7 @@ UNIT_DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
 # A row has the fields of the Driver, the groups, totals of the summary, a rate and the points lost for each behaviour,
 # and the score.
 SCORE = ("fm_score", "fm_grade")
-DRIVER_COLUMNS = tuple(fields_of(Driver))
+DRIVER_COLUMNS = tuple(Driver().fields)
 TOTAL_PATHS = tuple(path for path in find_columns(DrivingSummary()) if path[0] not in SCORE)
 HEADER = (
     *DRIVER_COLUMNS,

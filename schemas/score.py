@@ -10,8 +10,7 @@ from typing import Any
 from marshmallow import Schema
 
 from schemas.driver import Driver
-from schemas.fields import MAX_INT, Amount, Choice, Count, Date, Flag, Object, Objects
-from schemas.introspection import example, fields_of
+from schemas.fields import MAX_INT, Amount, Choice, Count, Date, Flag, Object, Objects, example
 from schemas.periods import MONTH, WEEK
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
@@ -68,7 +67,7 @@ FOCUS_SHARE = 0.5
 # points as a behaviour can cost.
 MIN_DISTANCE_MILES = {WEEK: 10, MONTH: 40}
 # In the order of EventSummary, as the columns of a report.
-COUNTED_BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
+COUNTED_BEHAVIOURS = tuple(name.removesuffix("_count") for name in EventSummary().fields if name.endswith("_count"))
 TRIP_FLAGS = tuple(TripFocusArea().fields)
 
 
@@ -126,7 +125,7 @@ class DriverScore(Schema):
     series = Objects(ScoreInterval, "The intervals in which the driver drove, oldest first.")
 
 
-DRIVING_SUMMARY_FIELDS, SCORE_EXPLANATION_FIELDS = fields_of(DrivingSummary), fields_of(ScoreExplanation)
+DRIVING_SUMMARY_FIELDS, SCORE_EXPLANATION_FIELDS = tuple(DrivingSummary().fields), ScoreExplanation.Meta.fields
 
 
 def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:

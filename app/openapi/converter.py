@@ -11,8 +11,7 @@ from marshmallow.validate import OneOf
 
 from app.errors import find_error_types
 from schemas.error import ErrorName
-from schemas.fields import MAX_INT, MAX_SAFE_INT, MIN_INT, Int64, OneOfNested
-from schemas.introspection import always_present
+from schemas.fields import MAX_INT, MAX_SAFE_INT, MIN_INT, Int64, OneOfNested, always_present
 
 UNLIMITED = {MIN_INT, MAX_INT, MAX_SAFE_INT}
 

@@ -20,8 +20,8 @@ from app.openapi.responses import (
     reference_headers,
 )
 from app.responses import HTML, JSON
+from schemas.fields import example
 from schemas.header import CONDITION, EVERY_RESPONSE, MASK, RATE_LIMIT
-from schemas.introspection import example
 
 WITHOUT_KEY = {Credential.NONE, Credential.REPORT_LINK}
 CSV_NOTE = (

@@ -11,13 +11,12 @@ from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_k
 from app.store.fleets import get_window_ms
 from app.store.scope import Scope
 from schemas.identity import make_event_id
-from schemas.introspection import fields_of
 from schemas.list_params import NEWEST
 from schemas.periods import MS_PER_SECOND
 from schemas.plausibility import LEFT_OUT
 from schemas.trip import OVERSPEEDING, FleetEvent
 
-EVENT_FIELDS = tuple(fields_of(FleetEvent))
+EVENT_FIELDS = tuple(FleetEvent().fields)
 
 
 def find_events(

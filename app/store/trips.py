@@ -13,7 +13,7 @@ from app.store.driver_periods import LAST_DATE, Calendar, DriverPeriods, find_pr
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from schemas.identity import make_id
-from schemas.introspection import Fields, fields_of
+from schemas.mask import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY_FIELDS, TRIP_DETAIL_FIELDS = fields_of(TripSummary), fields_of(TripDetail)

@@ -13,7 +13,7 @@ from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_totals
 from schemas.fleet import NO_INSURANCE_PERIOD
-from schemas.introspection import Fields
+from schemas.mask import Fields
 from schemas.periods import DAY, MONTH, months_of
 from schemas.score import make_driving_summary
 from schemas.summary import TOTALS

@@ -10,7 +10,7 @@ from app.services import get_scope, get_services
 from app.store import Result
 from app.store.summaries import find_aggregates
 from app.store.windows import find_window
-from schemas.introspection import Fields
+from schemas.mask import Fields
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
 from schemas.periods import DAY, MONTH, WEEK

@@ -12,8 +12,8 @@ from app.store import Result, fleet_trips, trips
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, RatedTripMap, TripMap, make_map, make_rated_map
 from schemas.gpx import GPX, write_gpx
-from schemas.introspection import Fields
 from schemas.list_params import DETAIL, TripsParams
+from schemas.mask import Fields
 from schemas.page import RatedTripPage, TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 

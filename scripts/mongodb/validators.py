@@ -1,15 +1,15 @@
 """The validators of the collections, which follow from the schemas of `schemas/stored.py`."""
 
-import sys
 from collections.abc import Callable
+from sys import float_info
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
+from marshmallow.fields import Field, List
 from marshmallow.validate import Length, OneOf, Range
 
+from schemas import fields
 from schemas.driver import GroupNames
-from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Flag, FleetName, Identifier, Int64, Number, Text
-from schemas.introspection import always_present, nested_schema
 from schemas.stored import IDENTIFIERS, STORED
 from schemas.trip import EVENT_NAMES, OVERSPEEDING, SPEEDS, Event
 
@@ -31,7 +31,7 @@ def _make_validator(name: str) -> dict[str, Any]:
 
 
 def _make_json_schema(schema: Schema) -> dict[str, Any]:
-    required = [name for name, field in schema.fields.items() if always_present(field)]
+    required = [name for name, field in schema.fields.items() if fields.always_present(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",
         "properties": {name: _make_field_schema(field) for name, field in schema.fields.items()},
@@ -41,11 +41,11 @@ def _make_json_schema(schema: Schema) -> dict[str, Any]:
     return {**rules, "required": required} if required else rules
 
 
-def _make_field_schema(field: fields.Field[Any]) -> dict[str, Any]:
-    if isinstance(field, fields.List):
+def _make_field_schema(field: Field[Any]) -> dict[str, Any]:
+    if isinstance(field, List):
         most = [("maxItems", rule.max) for rule in field.validators if isinstance(rule, Length)]
         return {"bsonType": "array", "items": _make_field_schema(field.inner), **dict(most)}
-    if nested := nested_schema(field):
+    if nested := fields.nested_schema(field):
         return _make_json_schema(nested)
     rules: dict[str, Any] = {**field.json_schema_keywords}  # type: ignore[attr-defined]
     for kind in reversed(type(field).mro()):
@@ -73,7 +73,7 @@ def _is_identity(name: str) -> Expression:
 
 def _has_at_most_bytes(path: str) -> Expression:
     """Return an expression that limits an identifier in bytes: `maxLength` counts characters."""
-    return {"$lte": [{"$strLenBytes": _text(path)}, MAX_IDENTIFIER_BYTES]}
+    return {"$lte": [{"$strLenBytes": _text(path)}, fields.MAX_IDENTIFIER_BYTES]}
 
 
 def _are_names(path: str) -> Expression:
@@ -94,15 +94,15 @@ def _is_date_or_null(path: str) -> Expression:
 
 # The keywords of each field type beside those that OpenAPI has, too.
 KEYWORDS: dict[type, dict[str, Any]] = {
-    Text: {"bsonType": ["string"]},
+    fields.Text: {"bsonType": ["string"]},
     # In PCRE, `$` also matches before a line break at the end.
-    Identifier: {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
-    FleetName: {"pattern": r"^(?!\.{1,2}\z)[^/\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
-    Date: {"maxLength": 10},
-    Int64: {"bsonType": ["int", "long"]},
+    fields.Identifier: {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
+    fields.FleetName: {"pattern": r"^(?!\.{1,2}\z)[^/\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"},
+    fields.Date: {"maxLength": 10},
+    fields.Int64: {"bsonType": ["int", "long"]},
     # Finite. NaN is less than any number in MongoDB.
-    Number: {"bsonType": ["int", "long", "double"], "minimum": -sys.float_info.max, "maximum": sys.float_info.max},
-    Flag: {"bsonType": ["bool"]},
+    fields.Number: {"bsonType": ["int", "long", "double"], "minimum": -float_info.max, "maximum": float_info.max},
+    fields.Flag: {"bsonType": ["bool"]},
 }
 # What `check_type` of an event checks.
 EVENT_TYPES = [
@@ -118,8 +118,8 @@ EVENT_TYPES = [
 ]
 # For each field type the expression of its rules, which gets the path of the field.
 EXPRESSIONS: dict[type, Callable[[str], Expression]] = {
-    Identifier: _has_at_most_bytes,
-    Date: _is_date_or_null,
+    fields.Identifier: _has_at_most_bytes,
+    fields.Date: _is_date_or_null,
     GroupNames: _are_names,
 }
 EVENTS = {"$cond": [{"$isArray": "$events"}, "$events", []]}

@@ -24,7 +24,6 @@ from schemas.fleet import (
     make_fleet_summary,
     make_segment,
 )
-from schemas.introspection import fields_of
 from schemas.periods import DAY, now_ms
 from schemas.plausibility import COUNTED
 from schemas.report_window import ReportWindow
@@ -88,7 +87,7 @@ class Figures(Group):
     # Numbers of the drivers who are judged: by score (0 to below 10, ..., 90 to 100), by grade, and by focus flag.
     scores: list[int] = dataclasses.field(default_factory=lambda: [0] * SCORE_BINS)
     grades: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(GRADES, 0))
-    focus: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(fields_of(SummaryFocusArea), 0))
+    focus: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(SummaryFocusArea().fields, 0))
     # The first of those who are judged in both orders of the API's ranking; nobody is in both. And the first drivers by
     # driver_id.
     best: list[Row] = dataclasses.field(default_factory=list)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.fields import example
 from schemas.geojson import make_map
-from schemas.introspection import example
 from schemas.page import TripDetailPage
 from tests.api.test_openapi import assert_valid
 from tests.factories import make_event, make_point, make_speeding, make_trip

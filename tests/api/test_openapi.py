@@ -11,8 +11,7 @@ from openapi_spec_validator import validate
 from app import errors
 from app.store.trips import DETAIL_FRAGMENTS
 from schemas.driver import Driver
-from schemas.fields import EXAMPLE_REQUEST_ID
-from schemas.introspection import example
+from schemas.fields import EXAMPLE_REQUEST_ID, example
 from schemas.page import ChangePage, TripDetailPage
 from schemas.report_window import ReportWindow
 from schemas.trip import EventData

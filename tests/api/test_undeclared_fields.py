@@ -3,7 +3,7 @@
 import pytest
 
 from app.config import API
-from schemas.introspection import fields_of
+from schemas.mask import fields_of
 from schemas.report_window import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_speeding, make_trip
