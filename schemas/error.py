@@ -1,6 +1,7 @@
-"""The body of every error, as plain JSON and as RFC 9457."""
+"""The body of every error, as plain JSON and as RFC 9457, and the responses of the health checks."""
 
 from marshmallow import Schema, fields
+from marshmallow.validate import OneOf
 
 from schemas.fields import EXAMPLE_REQUEST_ID, Int64, Text, field_metadata
 
@@ -36,3 +37,22 @@ class Problem(ErrorBody):
         """The fields of the RFC in its order, then those of the plain body."""
 
         fields = ("type", "title", "status", "detail", "message", "error", "request_id", "errors")
+
+
+class Health(Schema):
+    """The service is up."""
+
+    status = Text("Always `ok`.", example="ok", validate=OneOf(["ok"]))
+
+
+class Unhealthy(ErrorBody):
+    """The database does not respond."""
+
+    status = Text("Always `unavailable`.", example="unavailable", validate=OneOf(["unavailable"]))
+    message = Text("What is wrong.", example="The database does not respond. Try again in a few seconds.")
+    error = ErrorName("Always `StoreUnavailable`.", example="StoreUnavailable", validate=OneOf(["StoreUnavailable"]))
+
+    class Meta:
+        """The status, then the fields of every error."""
+
+        fields = ("status", "message", "error", "request_id")

@@ -16,7 +16,7 @@ from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text
 from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
 
 MAX_LIMIT = 100

@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.driver import Driver
 from schemas.periods import MONTH
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.summary import GRADES, SummaryFocusArea
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.reports.content import Figures, Row

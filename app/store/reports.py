@@ -12,7 +12,7 @@ from app.store import Document, InvalidDocument, Result, Store
 from app.store.pagination import PageRequest
 from schemas.fields import MIN_EPOCH_MS
 from schemas.periods import midnight
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.stored import StoredReport
 
 # GridFS stores a bucket in two collections: NAME.files and NAME.chunks.

@@ -14,7 +14,7 @@ from app.database import ping
 from app.endpoint import Caching, Credential, Endpoint
 from app.responses import json_response
 from app.services import get_services
-from schemas.health import Health, Unhealthy
+from schemas.error import Health, Unhealthy
 from schemas.params import NoParams
 
 bp = Blueprint("health", __name__)

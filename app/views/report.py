@@ -19,8 +19,7 @@ from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
 from schemas.page import ReportPage
 from schemas.params import LinkParams, PageParams, ReportParams
-from schemas.report import HEADER, ReportLinks
-from schemas.report_window import ReportWindow
+from schemas.report import HEADER, ReportLinks, ReportWindow
 
 bp = Blueprint("report", __name__)
 

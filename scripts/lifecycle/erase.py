@@ -10,7 +10,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from schemas.identity import make_id
 from schemas.periods import PERIODS
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.periods import Day

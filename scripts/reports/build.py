@@ -14,8 +14,7 @@ from app.store.fleets import get_time_zone
 from app.store.reports import NEWEST_FIRST, has_only_later_trips, match_report, window_of
 from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
-from schemas.report import HEADER, MILES, UNITS, row
-from schemas.report_window import ReportWindow
+from schemas.report import HEADER, MILES, UNITS, ReportWindow, row
 from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.content import FigureCollector, get_trips_version

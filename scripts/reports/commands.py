@@ -9,8 +9,7 @@ from app.store.fleets import get_time_zone
 from app.store.reports import window_of
 from schemas.params import REPORT_TIME_FORMAT
 from schemas.periods import LONG_PERIODS, WEEK, LongPeriodName, get_today
-from schemas.report import UNITS
-from schemas.report_window import FIRST_REPORT_DATES, ReportWindow
+from schemas.report import FIRST_REPORT_DATES, UNITS, ReportWindow
 from scripts.command_line.options import DATE, FLEET, FLEET_NAME
 from scripts.command_line.output import echo, echo_table
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets

@@ -26,7 +26,7 @@ from schemas.fleet import (
 )
 from schemas.periods import DAY, now_ms
 from schemas.plausibility import COUNTED
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members

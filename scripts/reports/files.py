@@ -19,7 +19,7 @@ from pymongo.client_session import ClientSession
 from app.store import MAX_DOCUMENT_BYTES, Document, Store
 from app.store.reports import BUCKET, FILES
 from schemas.periods import MS_PER_HOUR, now_ms
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 
 # When a report is built again, its earlier files are stored for an hour longer: clients may still be reading them.
 RETENTION_MS = MS_PER_HOUR

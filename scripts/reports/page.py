@@ -15,8 +15,7 @@ from app.store import Document
 from schemas.fields import CONTROL
 from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.periods import MS_PER_SECOND, dates_of_period
-from schemas.report import Units, rate
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow, Units, rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.command_line.output import is_visible

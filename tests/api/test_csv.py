@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
 from tests.store_contents import load

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from schemas.fleet import MAX_CONTRIBUTION
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.api.test_aggregates import SUMMARY_FIELDS

@@ -8,7 +8,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from app.config import API
 from app.store import Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip

@@ -9,7 +9,7 @@ from pymongo.errors import AutoReconnect
 from app import create_app
 from app.config import Config
 from app.services import get_services
-from schemas.health import Unhealthy
+from schemas.error import Unhealthy
 
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
 

@@ -13,7 +13,7 @@ from app.store.trips import DETAIL_FRAGMENTS
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID, example
 from schemas.page import ChangePage, TripDetailPage
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.trip import EventData
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report

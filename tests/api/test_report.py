@@ -10,8 +10,7 @@ from limits import parse
 from app.config import API
 from app.report_links import ReportLinkSigner
 from app.services import get_services
-from schemas.report import HEADER
-from schemas.report_window import ReportWindow
+from schemas.report import HEADER, ReportWindow
 from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
 from tests.factories import epoch_ms, make_driver, make_trip

@@ -4,7 +4,7 @@ import pytest
 
 from app.config import API
 from schemas.mask import fields_of
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_speeding, make_trip
 from tests.operations import MASKED, REPORT, find_endpoints, make_target

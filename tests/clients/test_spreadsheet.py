@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.store.reports import read_file
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.reports.build import build_report
 from tests.clients.test_clients_page import PAGE
 from tests.clients.tools import require, run

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli

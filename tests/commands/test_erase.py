@@ -8,7 +8,7 @@ import bson
 import pytest
 
 from app.store import Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.lifecycle import erase
 from scripts.lifecycle.erase import erase_driver
 from scripts.reports.build import build_report

@@ -4,7 +4,7 @@ import bson
 import pytest
 
 from app.store import Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.ingest.resume_tokens import ResumeToken, name_cursor, save_resume_token
 from scripts.lifecycle import fleets
 from scripts.reports.build import build_report

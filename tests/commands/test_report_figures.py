@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from app.store import Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.materialize.fleet_settings import set_settings
 from scripts.reports.content import FigureCollector
 from tests.commands.test_reports import DATE, busy_fleet

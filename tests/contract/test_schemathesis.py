@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.store import Store
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.reports.build import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
 from tests.service_process import run_service

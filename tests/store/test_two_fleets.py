@@ -13,7 +13,7 @@ from pymongo import MongoClient
 from app.store import Store
 from app.store.changes import find_changes
 from app.store.scope import Scope
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from scripts.mongodb.collections import prepare_collections
 from scripts.reports.build import build_report
 from tests import store_contents

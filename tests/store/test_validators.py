@@ -11,7 +11,7 @@ from pymongo.errors import WriteError
 
 from app.store import READ_MODELS, SOURCES, Store
 from schemas.identity import make_id
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
 from scripts.mongodb.collections import prepare_collections

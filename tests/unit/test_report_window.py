@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from schemas.periods import MONTH, monday_of
-from schemas.report_window import ReportWindow
+from schemas.report import ReportWindow
 
 
 def test_a_week_is_the_seven_days_before_any_date_and_its_parts_are_days():
