@@ -1,6 +1,9 @@
-"""Trips as GeoJSON (RFC 7946): the schema, and the conversion from a Trip page."""
+"""Trips as GeoJSON (RFC 7946): the schema, the conversion from a Trip page, and the lines of a trail."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from marshmallow import Schema, fields
@@ -8,10 +11,14 @@ from marshmallow.validate import Length, OneOf
 
 from schemas.fields import Identifier, List, Number, Object, Objects, OneOfNested, Text
 from schemas.page import EventPage, RatedTripPage, TripDetailPage
-from schemas.trail import HALF_TURN, divide_at_antimeridian, make_line
 from schemas.trip import Event, FleetEvent, TripSummary
 
 GEO_JSON = "application/geo+json"
+# The longitude of the antimeridian, in degrees, and also half of the circumference.
+HALF_TURN = 180
+# Longitude, latitude, and the time (epoch ms) at which the trip was there.
+TimedPoint = tuple[float, float, int]
+Line = list[TimedPoint]
 
 
 def _always(name: str) -> Text:
@@ -186,3 +193,34 @@ def _make_geometry(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] |
     if len(parts) == 1:
         return {"type": "LineString", "coordinates": positions[0]}, times[0]
     return {"type": "MultiLineString", "coordinates": positions}, times
+
+
+def make_line(trail: Iterable[Mapping[str, Any]]) -> Line:
+    """Return the points of a trail, in their order."""
+    return list(map(itemgetter("longitude", "latitude", "timestamp"), trail))
+
+
+def divide_at_antimeridian(line: Line) -> list[Line]:
+    """Divide a line, which has points, at the antimeridian (RFC 7946, 3.1.9).
+
+    Two points are joined by the shorter way round, so the line crosses the antimeridian between two points whose
+    longitudes differ by more than 180 degrees.
+    """
+    longitudes = [longitude for longitude, *_ in line]
+    if max(longitudes) - min(longitudes) <= HALF_TURN:
+        return [line]
+    parts: list[Line] = [line[:1]]
+    for (left, south, begin), (right, north, end) in itertools.pairwise(line):
+        if abs(right - left) > HALF_TURN:
+            before, after = HALF_TURN - abs(left), HALF_TURN - abs(right)
+            share = before / ((before + after) or 1)
+            latitude, time = south + (north - south) * share, round(begin + (end - begin) * share)
+            edge = math.copysign(HALF_TURN, left)
+            # A point on the antimeridian belongs to both sides. Adding it again would give a part a point twice.
+            if (left, south) != (edge, latitude):
+                parts[-1].append((edge, latitude, time))
+            parts.append([(-edge, latitude, time)])
+            if (right, north) == (-edge, latitude):
+                continue
+        parts[-1].append((right, north, end))
+    return [part for part in parts if len(part) > 1] or [line]

@@ -2,12 +2,13 @@
 
 import datetime
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
-from schemas.trail import HALF_TURN, divide_at_antimeridian, divide_at_gaps, make_line
+from schemas.geojson import HALF_TURN, Line, divide_at_antimeridian, make_line
 
 GPX = "application/gpx+xml"
 NAMESPACE = "http://www.topografix.com/GPX/1/1"
@@ -16,6 +17,8 @@ BEGIN = (
 )
 EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001
 MS_PER_MINUTE = 60_000
+# After a longer time without a point, nobody knows where the vehicle was. Devices send a point each 1 to 60 seconds.
+MAX_GAP_MS = 120_000
 # A centimetre.
 DECIMALS = 7
 # A longitude is less than 180 in GPX.
@@ -45,12 +48,22 @@ def _format_waypoints(trip: Mapping[str, Any]) -> Iterator[str]:
 
 def _format_track(trip: Mapping[str, Any]) -> Iterator[str]:
     yield f"<trk><name>{_escape(trip['trip_id'])}</name>"
-    for part in divide_at_gaps(make_line(trip["trail_path"])):
+    for part in _divide_at_gaps(make_line(trip["trail_path"])):
         for segment in divide_at_antimeridian(part):
             yield "<trkseg>"
             yield from (f"<trkpt {_format_point(*point)}</trkpt>" for point in segment)
             yield "</trkseg>"
     yield "</trk>"
+
+
+def _divide_at_gaps(line: Line) -> list[Line]:
+    """Divide a line where two points are more than MAX_GAP_MS apart, whichever of them is earlier."""
+    gaps = [
+        index
+        for index, ((*_, begin), (*_, end)) in enumerate(itertools.pairwise(line), 1)
+        if abs(end - begin) > MAX_GAP_MS
+    ]
+    return [line[begin:end] for begin, end in itertools.pairwise([0, *gaps, len(line)]) if begin < end]
 
 
 def _format_point(longitude: float, latitude: float, time_ms: int) -> str:
