@@ -6,8 +6,7 @@ from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas.driver import Driver
 from schemas.fields import Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
-from schemas.list_params import DEFAULT_EVENTS, MAX_EVENTS_A_PAGE
-from schemas.params import MAX_LIMIT, MAX_PAGE
+from schemas.params import DEFAULT_EVENTS, MAX_EVENTS_A_PAGE, MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.report import MILES, UNITS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate

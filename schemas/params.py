@@ -1,144 +1,53 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
-import contextlib
 import datetime
-import math
-import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, missing, post_load, validates_schema
+from marshmallow import ValidationError, missing, post_load, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.cursor import START, CursorParam
-from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate
-from schemas.driver import split_words
-from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
-from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
-from schemas.query import TODAY, Params, repeat_hint
+from schemas.cursor import START, CursorParam, ListCursorParam
+from schemas.fields import Choice, Identifier, Text
+from schemas.param_fields import (
+    LONG_HISTORY,
+    MAX_DRIVERS,
+    NO_TIME,
+    AmountParam,
+    AtParam,
+    BoxParam,
+    DriverIds,
+    EndDate,
+    EventTypeParam,
+    GroupParam,
+    InsurancePeriodParam,
+    IntegerParam,
+    RepeatedParam,
+    ReportTime,
+    SearchParam,
+    StartDate,
+    make_end_date_error,
+)
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, dates_between, monday_of
+from schemas.query import TODAY, Params
 from schemas.report import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
+from schemas.trip import EVENT_NAMES, OVERSPEEDING
 
-MAX_LIMIT = 100
-DEFAULT_LIMIT = 50
+MAX_LIMIT, DEFAULT_LIMIT = 100, 50
 MAX_PAGE = 1_000_000_000
-MAX_DRIVERS = 20
-# The identifiers that select trips in detail form.
-FILTER_PARAMS = ("trip_id", "tracking_id")
-PAGE = "Number of the page, from 1."
-REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-# The orders of a ranking.
-WORST, BEST = "worst", "best"
-# More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
-# larger than the headers that a proxy accepts.
-MAX_NUMBER_LENGTH = 400
-# As JSON writes a number from 0, so that clients may send what their language makes of a number.
-NUMBER = r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+MAX_EVENTS_A_PAGE, DEFAULT_EVENTS = 1_000, 100
+MAX_CHANGES, DEFAULT_CHANGES = 1_000, 100
 # A window of drivers adds up their days: those of six months.
 MAX_WINDOW_DAYS = 184
-MAX_CHANGES = 1_000
-DEFAULT_CHANGES = 100
+MAX_WORST_DAYS = 31
+# The identifiers that select trips in detail form.
+FILTER_PARAMS = ("trip_id", "tracking_id")
+# The orders of a ranking and of lists, and the forms of trips.
+WORST, BEST = "worst", "best"
+OLDEST, NEWEST = "oldest", "newest"
+SUMMARY, DETAIL = "summary", "detail"
 
-
-class IntegerParam(fields.Integer):
-    """An integer from 1 to `high`, in ASCII digits without sign or leading zero."""
-
-    pattern = re.compile(r"0|[1-9][0-9]*")
-
-    def __init__(self, description: str, *, high: int, default: int) -> None:
-        self.high = high
-        self.json_schema_keywords = {"minimum": 1, "maximum": high}
-        super().__init__(metadata=field_metadata(description, default), load_default=default)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
-        if not self.pattern.fullmatch(value):
-            raise ValidationError(
-                f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
-            )
-        # A number with more digits than `high` is too large. Python refuses to parse one with thousands of digits.
-        if len(value) > len(str(self.high)) or not 1 <= int(value) <= self.high:
-            raise ValidationError(f"Must be from 1 to {self.high}.")
-        return int(value)
-
-
-class RepeatedParam(List):
-    """A parameter that a request has 1 to `most` times. The view gets each value once."""
-
-    def __init__(self, inner: fields.Field[Any], description: str, *, most: int, **kwargs: Any) -> None:
-        self.most = most
-        self.json_schema_keywords = {"minItems": 1, "maxItems": most}
-        super().__init__(inner, description, **kwargs)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
-        if len(value) > self.most:
-            raise ValidationError(f"Must be given at most {self.most} times; it is given {len(value)} times.")
-        try:
-            return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
-        except ValidationError as error:
-            # A client that joins identifiers with commas soon exceeds the length of one identifier.
-            for index, reasons in error.messages_dict.items():
-                if "," in value[index]:
-                    reasons.append(repeat_hint(attr))
-            raise
-
-
-class DriverIds(RepeatedParam):
-    """The parameter `driver_id`, of which the view gets `driver_ids`."""
-
-    def __init__(self, description: str, **kwargs: Any) -> None:
-        inner, example = Identifier(example="demo-01"), ["demo-01"]
-        super().__init__(inner, description, most=MAX_DRIVERS, example=example, attribute="driver_ids", **kwargs)
-
-
-class GroupParam(Identifier):
-    """The name of a group."""
-
-    def __init__(self, description: str, example: Any = "North") -> None:
-        note = f"{description} They are those who are in it now, for all dates. An unknown group is a NotFound."
-        super().__init__(note, example=example, required=False)
-
-
-class InsurancePeriodParam(Choice):
-    """The insurance period of trips, as text."""
-
-    def __init__(self, description: str) -> None:
-        super().__init__(
-            f"{description} `{NO_INSURANCE_PERIOD}`: trips without an insurance period.",
-            component="InsurancePeriodChoice",
-            choices=INSURANCE_PERIODS,
-            example=NO_INSURANCE_PERIOD,
-            required=False,
-        )
-
-
-class AmountParam(fields.Float):
-    """An amount from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
-
-    pattern = re.compile(NUMBER)
-    json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
-
-    def __init__(self, description: str, *, example: int = 0, default: int | None = 0) -> None:
-        super().__init__(metadata=field_metadata(description, example), load_default=default)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
-        is_number = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
-        if not is_number or math.isinf(float(value)):
-            raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
-        return float(value)
-
-
-class SearchParam(ShortText):
-    """The words of a search for drivers (`schemas.driver`), at least one."""
-
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": rf"^(?! *$){NO_CONTROL}+$"}
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text: str = super()._deserialize(value, attr, data, **kwargs)
-        if not split_words(text):
-            raise ValidationError("Must have at least one word: spaces and accents alone match nothing.")
-        return text
-
-
+PAGE = IntegerParam("Number of the page, from 1.", high=MAX_PAGE, default=1)
 INTERVAL = Choice(
     "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
     component="Interval",
@@ -146,13 +55,40 @@ INTERVAL = Choice(
     example=WEEK,
     load_default=WEEK,
 )
+WINDOW_START = StartDate(
+    "The first date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
+)
 
 
 class PageParams(Params):
     """The parameters of every list that has pages of any size."""
 
     limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
-    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
+    page = PAGE
+
+
+class DateRangeParams(Params):
+    """Parameters with a `start_date` and an `end_date`, which may be absent.
+
+    By default, `end_date` is so many `end_days_ago`, but not before `start_date`; or there is no default.
+    """
+
+    end_days_ago: ClassVar[int | None] = None
+
+    # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError if the dates end before they start."""
+        if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
+            raise make_end_date_error(original[TODAY])
+
+    @post_load(pass_original=True)
+    def set_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Set the default of `end_date`."""
+        if self.end_days_ago is None:
+            return data
+        last = str(original[TODAY] - datetime.timedelta(self.end_days_ago))
+        return {"end_date": max(last, data["start_date"]), **data}
 
 
 class DriversParams(PageParams):
@@ -190,7 +126,7 @@ class TripParams(Params):
         validate=OneOf(FILTER_PARAMS),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1")
-    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
+    page = PAGE
 
 
 class _AggregateParams(Params):
@@ -224,9 +160,7 @@ class ScoreParams(DateRangeParams):
     """The parameters of the explanation of a driver's score. The view always gets an `end_date`."""
 
     end_days_ago = 1
-    start_date = StartDate(
-        "The first date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
-    )
+    start_date = WINDOW_START
     end_date = EndDate(
         "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
         "`start_date` if that is today."
@@ -330,6 +264,111 @@ class RankingParams(PageParams):
     min_distance_miles = AmountParam("Leave out drivers with a shorter distance in the week or month, in miles.")
 
 
+class ListParams(DateRangeParams, DriversOrGroupParams):
+    """The parameters of every list by cursor."""
+
+    start_date = WINDOW_START
+    end_date = EndDate(
+        "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. Without it, the window has no end."
+    )
+    driver_id = DriverIds(
+        f"List only what is of this driver. Give up to {MAX_DRIVERS}. A driver not in the fleet is a NotFound.",
+        required=False,
+    )
+    cursor = ListCursorParam(
+        "The `next_cursor` of the last page. Send it with the parameters of the first page, of which only `limit` may "
+        "differ. Without it, or with `start`, the list starts from its beginning.",
+        example=START,
+        load_default=None,
+    )
+
+
+class TripsParams(ListParams):
+    """The parameters of the list of a fleet's trips."""
+
+    start_date = StartDate(
+        "The first date of the window, `YYYY-MM-DD`: from six months ago to today. Either this or `at` must be given.",
+        today_allowed=True,
+        required=False,
+    )
+    at = AtParam(
+        "List the trips that were in progress at this time, in epoch milliseconds: in the last six months. In place of "
+        "dates. Only trips that had started up to seven days before are found. `none` is for tools that send each "
+        "parameter.",
+        example=NO_TIME,
+        load_default=None,
+    )
+    insurance_period = InsurancePeriodParam("List only trips of this insurance period.")
+    min_distance_miles = AmountParam("Leave out trips with a shorter distance, in miles.")
+    implausible = Text(
+        "List only implausible trips, whose values cannot be (`true`), or only the others (`false`).",
+        validate=OneOf(("true", "false")),
+        example="false",
+        load_default=None,
+    )
+    order = Text(
+        "`oldest`: in order of the start. `newest`: the exact reverse. `worst`: the lowest `fm_score` first, then the "
+        "longer distance, in a window of at most 31 days.",
+        example=OLDEST,
+        load_default=OLDEST,
+        validate=OneOf((OLDEST, NEWEST, WORST)),
+    )
+    form = Text(
+        "`summary`: trips in summary form. `detail`: with focus area, trail and events; a page then ends after 8 MB.",
+        example=DETAIL,
+        load_default=SUMMARY,
+        validate=OneOf((SUMMARY, DETAIL)),
+    )
+    limit = IntegerParam("Maximum number of trips on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
+
+    # Whether the dates and `at` are given is known even if another parameter is invalid.
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_window(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError unless either the window or `at` is given, and the window is short enough."""
+        dates, has_time = {"start_date", "end_date"} & original.keys(), original.get("at", NO_TIME) != NO_TIME
+        if has_time and dates:
+            raise ValidationError(f"Must not be given together with {' and '.join(sorted(dates, reverse=True))}.", "at")
+        if not has_time and "start_date" not in original:
+            raise ValidationError("Must be given, or else at.", "start_date")
+        # The window of a cursor stays the same over midnight.
+        if data.get("order") == WORST and "start_date" in data and not data.get("cursor"):
+            last = data.get("end_date") or str(original[TODAY])
+            if len(dates_between(data["start_date"], last)) > MAX_WORST_DAYS:
+                raise ValidationError(f"Must not be worst in a window of more than {MAX_WORST_DAYS} days.", "order")
+
+
+class EventsParams(ListParams):
+    """The parameters of the list of a fleet's events."""
+
+    event_type = RepeatedParam(
+        EventTypeParam("Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING),
+        "List only events of this type. Give several to get those of any of them.",
+        most=len(EVENT_NAMES),
+        example=[OVERSPEEDING],
+        attribute="event_types",
+        required=False,
+    )
+    bbox = BoxParam(
+        "List only events that start in this box: `min_lon,min_lat,max_lon,max_lat`, in degrees, edges included. A box "
+        "whose `min_lon` is greater than its `max_lon` crosses the antimeridian.",
+        example="-96.2,41,-95.8,41.4",
+        load_default=None,
+    )
+    min_seconds = AmountParam("Leave out shorter events, in seconds.", example=10)
+    min_over_mph = AmountParam(
+        "List only overspeeding whose highest speed exceeds the speed limit by as much, in miles per hour.",
+        example=10,
+        default=None,
+    )
+    order = Text(
+        "`oldest`: the oldest event first. `newest`: the exact reverse.",
+        example=OLDEST,
+        load_default=OLDEST,
+        validate=OneOf((OLDEST, NEWEST)),
+    )
+    limit = IntegerParam("Maximum number of events on a page.", high=MAX_EVENTS_A_PAGE, default=DEFAULT_EVENTS)
+
+
 class ChangesParams(Params):
     """The parameters of a page of the change feed."""
 
@@ -340,20 +379,6 @@ class ChangesParams(Params):
         required=False,
     )
     limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)
-
-
-class ReportTime(Text):
-    """A time in the form `YYYY-MM-DDTHH:MM:SS`, which loads as its date."""
-
-    pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text: str = super()._deserialize(value, attr, data, **kwargs)
-        with contextlib.suppress(ValueError):
-            if self.pattern.fullmatch(text):
-                return str(datetime.datetime.strptime(text, REPORT_TIME_FORMAT).date())  # noqa: DTZ007
-        raise ValidationError("Must be a time such as 2026-03-16T00:00:00.")
 
 
 class ReportParams(Params):

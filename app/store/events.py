@@ -11,7 +11,7 @@ from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_k
 from app.store.fleets import get_window_ms
 from app.store.scope import Scope
 from schemas.identity import make_event_id
-from schemas.list_params import NEWEST
+from schemas.params import NEWEST
 from schemas.periods import MS_PER_SECOND
 from schemas.plausibility import LEFT_OUT
 from schemas.trip import OVERSPEEDING, FleetEvent

@@ -10,9 +10,8 @@ from app.store.scope import Scope
 from app.store.trips import DETAIL_FRAGMENTS, render_trip
 from schemas.fleet import NO_INSURANCE_PERIOD
 from schemas.identity import make_start_key
-from schemas.list_params import DETAIL, NEWEST
 from schemas.mask import Fields
-from schemas.params import WORST
+from schemas.params import DETAIL, NEWEST, WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
 
 # A page in detail form ends before it has more.

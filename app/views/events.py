@@ -11,8 +11,8 @@ from app.services import get_scope, get_services
 from app.store import Result, events
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, EventMap, make_event_map
-from schemas.list_params import EventsParams
 from schemas.page import EventPage
+from schemas.params import EventsParams
 
 bp = Blueprint("events", __name__)
 

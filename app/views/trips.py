@@ -12,10 +12,9 @@ from app.store import Result, fleet_trips, trips
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, RatedTripMap, TripMap, make_map, make_rated_map
 from schemas.gpx import GPX, write_gpx
-from schemas.list_params import DETAIL, TripsParams
 from schemas.mask import Fields
 from schemas.page import RatedTripPage, TripDetailPage, TripSummaryPage
-from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
+from schemas.params import DETAIL, FILTER_PARAMS, DriverTripsParams, TripParams, TripsParams
 
 bp = Blueprint("trips", __name__)
 

@@ -7,8 +7,8 @@ import click
 from marshmallow import ValidationError
 
 from app.store import Document
-from schemas.date_params import get_first_date
 from schemas.page import TripChange
+from schemas.param_fields import get_first_date
 from schemas.periods import DAY, UTC, get_today, midnight, now_ms
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import upstream

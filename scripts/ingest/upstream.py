@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 from marshmallow import ValidationError
 
 from app.store import Document
-from schemas.date_params import get_first_date
 from schemas.page import ChangePage
+from schemas.param_fields import get_first_date
 from schemas.periods import DAY, UTC, date_of, get_today, get_zone
 from scripts.ingest.http_client import HttpClient, Refused, Request, Response, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields

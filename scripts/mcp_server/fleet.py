@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.date_params import LONG_HISTORY, get_first_date
+from schemas.param_fields import LONG_HISTORY, get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.arguments import GroupName, InsurancePeriod, PeriodDate

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from schemas.date_params import get_first_date
+from schemas.param_fields import get_first_date
 from schemas.plausibility import COUNTED
 from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params, read_list
 from scripts.mcp_server.models import NOTICE, Window

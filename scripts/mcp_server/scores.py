@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from schemas.date_params import get_first_date
+from schemas.param_fields import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import compute_points_lost, compute_score
 from scripts.mcp_server.arguments import BehaviourName, EndDate, GroupName, InsurancePeriod, PeriodDate, StartDate

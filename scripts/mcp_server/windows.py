@@ -5,7 +5,7 @@ import datetime
 from dateutil.relativedelta import relativedelta
 from mcp.server.mcpserver.exceptions import ToolError
 
-from schemas.date_params import HISTORY, get_first_date
+from schemas.param_fields import HISTORY, get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
 from scripts.mcp_server.models import Window
 

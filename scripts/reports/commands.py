@@ -7,7 +7,7 @@ import click
 from app.store import Document
 from app.store.fleets import get_time_zone
 from app.store.reports import window_of
-from schemas.params import REPORT_TIME_FORMAT
+from schemas.param_fields import REPORT_TIME_FORMAT
 from schemas.periods import LONG_PERIODS, WEEK, LongPeriodName, get_today
 from schemas.report import FIRST_REPORT_DATES, UNITS, ReportWindow
 from scripts.command_line.options import DATE, FLEET, FLEET_NAME

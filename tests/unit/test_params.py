@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from schemas.list_params import TripsParams
 from schemas.params import (
     ChangesParams,
     DailyParams,
@@ -23,6 +22,7 @@ from schemas.params import (
     RankingParams,
     ScoreParams,
     TripParams,
+    TripsParams,
     WeeklyParams,
     WindowAggregateParams,
 )
