@@ -77,8 +77,8 @@ class Representation(NamedTuple):
 class Endpoint:
     """All that is special about an endpoint, and the decorator of its view. The OpenAPI document is made from it.
 
-    The view gets the parameters and returns the Response, or for a ResultEndpoint a Result. The view of an Endpoint
-    enters the circuit breaker of the store itself.
+    The view gets the parameters by name and returns the Response, or for a ResultEndpoint a Result. The view of an
+    Endpoint enters the circuit breaker of the store itself.
 
     - `params`: the schema of the parameters in path and query.
     - `response`: the schema of the JSON response. None if the endpoint serves only files.
@@ -119,24 +119,23 @@ class Endpoint:
         return respond
 
     def _parse(self, *args: Any, **path: str) -> Mapping[str, Any]:
-        """Return the parameters, which requests share, so that nobody can change them. Raises ValidationError."""
+        """Return the parameters. Requests share their values, so that none is a list. Raises ValidationError."""
         params = self.params.parse(*args, **path)
-        return MappingProxyType(
-            {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
-        )
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
 
     def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
-        response: Response = view(params)
+        response: Response = view(**params)
         return response
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResultEndpoint(Endpoint):
-    """An endpoint whose view gets the parameters and returns a Result, of which X-Fields selects fields.
+    """An endpoint whose view returns a Result, of which X-Fields selects fields.
 
     The view runs within the circuit breaker of the store. The parameters are validated before the mask, so an invalid
     mask is reported only if they are valid. `representations` are the other media types of the response. `has_csv` says
-    that CSV is one of them. With `reads_fields`, the view also gets the selected fields, to leave out what costs much.
+    that CSV is one of them. With `reads_fields`, the view also gets the `fields` selected, to leave out what costs
+    much.
     """
 
     response: Schema
@@ -150,9 +149,11 @@ class ResultEndpoint(Endpoint):
         # X-Fields applies only to JSON.
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(fields_of(type(self.response)), mask)
+        arguments = {**params, **(representation.params if representation else {})}
+        if self.reads_fields:
+            arguments["fields"] = fields
         with get_services().store_breaker.guard():
-            arguments = {**params, **representation.params} if representation else params
-            result: Result = view(arguments, fields) if self.reads_fields else view(arguments)
+            result: Result = view(**arguments)
         if self.caching is not Caching.REVALIDATE:
             return json_response(_select(result.content, fields))
         # The default of end_date changes at midnight, and the response with it.

@@ -85,7 +85,7 @@ UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
 def find_changes(
-    store: Store, fleet: str, *, cursor: FeedCursor | None, limit: int, processing_delay_hours: float
+    store: Store, fleet: str, *, cursor: FeedCursor | None = None, limit: int, processing_delay_hours: float
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 

@@ -1,6 +1,5 @@
 """Daily, Weekly and Monthly summaries of up to 20 drivers, and the summaries of any window."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -10,7 +9,6 @@ from app.services import get_scope, get_services
 from app.store import Result
 from app.store.summaries import find_aggregates
 from app.store.windows import find_window
-from schemas.mask import Fields
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
 from schemas.periods import DAY, MONTH, WEEK
@@ -22,7 +20,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
 
 @bp.get("/driver-aggregate/daily")
 @ResultEndpoint(params=DailyParams(), response=DailyAggregates(), has_csv=True)
-def get_daily_driver_aggregate(params: Mapping[str, Any]) -> Result:
+def get_daily_driver_aggregate(**params: Any) -> Result:
     """Summarise a day of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A trip belongs to the date on which
@@ -34,7 +32,7 @@ def get_daily_driver_aggregate(params: Mapping[str, Any]) -> Result:
 
 @bp.get("/driver-aggregate/weekly")
 @ResultEndpoint(params=WeeklyParams(), response=WeeklyAggregates(), has_csv=True)
-def get_weekly_driver_aggregate(params: Mapping[str, Any]) -> Result:
+def get_weekly_driver_aggregate(**params: Any) -> Result:
     """Summarise a week of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A week is seven dates from a Monday.
@@ -46,7 +44,7 @@ def get_weekly_driver_aggregate(params: Mapping[str, Any]) -> Result:
 
 @bp.get("/driver-aggregate/monthly")
 @ResultEndpoint(params=MonthlyParams(), response=MonthlyAggregates(), has_csv=True)
-def get_monthly_driver_aggregate(params: Mapping[str, Any]) -> Result:
+def get_monthly_driver_aggregate(**params: Any) -> Result:
     """Summarise a month of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A month is a calendar month. The
@@ -61,7 +59,7 @@ def get_monthly_driver_aggregate(params: Mapping[str, Any]) -> Result:
 @ResultEndpoint(
     params=WindowAggregateParams(), response=WindowPage(), reads_fields=True, has_csv=True, links=[FIRST_DRIVER]
 )
-def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
+def get_window_driver_aggregate(**params: Any) -> Result:
     """Summarise any window of days: of up to 20 drivers, of a group, or of all drivers of the fleet.
 
     The response is a page. With `driver_id`, it is of these drivers, in the order of the request. Without, it is of all
@@ -70,4 +68,4 @@ def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Re
     summary has the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it
     becomes visible in lists of trips.
     """
-    return find_window(get_services().store, get_scope(), **params, fields=fields)
+    return find_window(get_services().store, get_scope(), **params)

@@ -1,6 +1,5 @@
 """The change feed of a fleet."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response
@@ -26,7 +25,7 @@ FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/change
     caching=Caching.NEVER,
     links=[NEXT_PAGE, FIRST_TRIP],
 )
-def list_changes(params: Mapping[str, Any]) -> Response:
+def list_changes(**params: Any) -> Response:
     """List the trips that became visible, changed or were deleted since the last request.
 
     Use it to keep a copy of all visible trips. Without `cursor`, the feed starts with all of them, those older than six
@@ -42,8 +41,7 @@ def list_changes(params: Mapping[str, Any]) -> Response:
         page = find_changes(
             services.store,
             get_scope().fleet,
-            cursor=params.get("cursor"),
-            limit=params["limit"],
+            **params,
             processing_delay_hours=services.config.processing_delay_hours,
         )
     response = json_response(page)

@@ -1,6 +1,5 @@
 """The drivers of a fleet."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -18,7 +17,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
 
 @bp.get("/drivers")
 @ResultEndpoint(params=DriversParams(), response=DriverPage(), has_csv=True, links=[FIRST_DRIVER])
-def list_drivers(params: Mapping[str, Any]) -> Result:
+def list_drivers(**params: Any) -> Result:
     """List the drivers of the fleet.
 
     The drivers are in order of `driver_id` by code point. With `search`, they are those who match all of its words.

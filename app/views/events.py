@@ -1,6 +1,5 @@
 """The events of a fleet."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -29,7 +28,7 @@ NEXT_PAGE = {"cursor": "$response.body#/next_cursor"}
     representations={GEO_JSON: Representation(lambda page: stream_json(make_event_map(page)), EventMap())},
     links=[FIRST_TRIP, FIRST_DRIVER, NEXT_PAGE],
 )
-def list_events(params: Mapping[str, Any]) -> Result:
+def list_events(**params: Any) -> Result:
     """List the safety events of the fleet from a date on, or between two dates.
 
     An event belongs to the date on which it starts; after midnight this is the date after that of its trip. The events

@@ -1,6 +1,5 @@
 """The fleet: what a key opens, and the fleet as a whole."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -19,7 +18,7 @@ bp = Blueprint("fleet", __name__)
 
 @bp.get("/fleet")
 @ResultEndpoint(params=NoParams(), response=FleetInfo())
-def get_fleet_info(params: Mapping[str, Any]) -> Result:
+def get_fleet_info() -> Result:
     """Get what the key opens, and which day it is there.
 
     Use it to find out whether a key is of a fleet or of one driver, and which dates are allowed.
@@ -40,7 +39,7 @@ def get_fleet_info(params: Mapping[str, Any]) -> Result:
 
 @bp.get("/fleet-aggregate")
 @ResultEndpoint(params=FleetAggregateParams(), response=FleetAggregate(), has_csv=True, credential=Credential.FLEET_KEY)
-def get_fleet_aggregate(params: Mapping[str, Any]) -> Result:
+def get_fleet_aggregate(**params: Any) -> Result:
     """Get the driving of the fleet as a whole, by day, week or month.
 
     The response has the intervals that begin from `start_date` to `end_date`, each whole, and only those in which

@@ -1,6 +1,5 @@
 """The groups of a fleet's drivers."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -19,7 +18,7 @@ FIRST_GROUP = {"group": "$response.body#/groups/0/group"}
 
 @bp.get("/groups")
 @ResultEndpoint(params=PageParams(), response=GroupPage(), credential=Credential.FLEET_KEY, links=[FIRST_GROUP])
-def list_groups(params: Mapping[str, Any]) -> Result:
+def list_groups(**params: Any) -> Result:
     """List the groups of the fleet, such as depots or teams.
 
     The groups are in order of their names by code point. A driver may be in several. The operator of the service says

@@ -1,9 +1,7 @@
 """The health checks."""
 
 import functools
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from flask import Blueprint, Response, g
 from pymongo.errors import PyMongoError
@@ -26,7 +24,7 @@ HealthCheck = functools.partial(
 
 @bp.get("/healthz")
 @HealthCheck(unavailable_response=Unhealthy())
-def get_health(params: Mapping[str, Any]) -> Response:
+def get_health() -> Response:
     """Check whether the service can serve requests.
 
     The status is 200 if the database responds, otherwise 503 within 2 seconds. Both are `application/json`. The check
@@ -47,7 +45,7 @@ def get_health(params: Mapping[str, Any]) -> Response:
 
 @bp.get("/livez")
 @HealthCheck(unavailable_response=None)
-def get_liveness(params: Mapping[str, Any]) -> Response:
+def get_liveness() -> Response:
     """Check whether the service is running.
 
     The check does not use the database. Use it to decide whether to restart the service, which would not help while the

@@ -1,6 +1,5 @@
 """Rankings of the drivers of the fleet."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -20,7 +19,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_info/driver_id"}
 @ResultEndpoint(
     params=RankingParams(), response=RankingPage(), has_csv=True, credential=Credential.FLEET_KEY, links=[FIRST_DRIVER]
 )
-def get_ranking(params: Mapping[str, Any]) -> Result:
+def get_ranking(**params: Any) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 
     The ranking has the drivers who drove in the week or month. The lowest score comes first, or with `order=best` the

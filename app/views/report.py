@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response, g
@@ -43,7 +42,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
     # The links need no key.
     caching=Caching.NEVER,
 )
-def get_report_links(params: Mapping[str, Any]) -> Result:
+def get_report_links(window: ReportWindow) -> Result:
     """Get links to the fleet's report of a date.
 
     A weekly report covers the seven full days before its date. Any `report_time` on that date selects it. A monthly
@@ -52,7 +51,7 @@ def get_report_links(params: Mapping[str, Any]) -> Result:
     not over, or its trips are gone, the message says so. The links need no key and expire after 15 minutes; the
     operator can set another time.
     """
-    services, fleet, window = get_services(), get_scope().fleet, params["window"]
+    services, fleet = get_services(), get_scope().fleet
     if get_report(services.store, fleet, window) is None:
         raise _make_not_found(fleet, *window)
     base_url = get_base_url()
@@ -82,7 +81,7 @@ def _make_not_found(fleet: str, report_date: str, period: str) -> NotFound:
 
 @bp.get("/reports")
 @ResultEndpoint(params=PageParams(), response=ReportPage(), has_csv=True, credential=Credential.FLEET_KEY)
-def list_reports(params: Mapping[str, Any]) -> Result:
+def list_reports(**params: Any) -> Result:
     """List the reports that are built, newest first."""
     return find_reports(get_services().store, get_scope().fleet, **params)
 
@@ -94,7 +93,7 @@ def list_reports(params: Mapping[str, Any]) -> Result:
     credential=Credential.REPORT_LINK,
     description=COLUMNS,
 )
-def get_report_file(params: Mapping[str, Any]) -> Response:
+def get_report_file(link: str) -> Response:
     """Get a file of a report, by its link.
 
     The link needs no key. It leads to a web page or to a CSV file (RFC 4180, UTF-8 with a byte order mark) with a
@@ -105,13 +104,13 @@ def get_report_file(params: Mapping[str, Any]) -> Response:
     `/api/v1/docs/clients.md`, has the rule.
     """
     services, fleet = get_services(), get_scope().fleet
-    link: ReportLink = g.report_link
-    window = ReportWindow(link.report_date, link.period)
+    requested: ReportLink = g.report_link
+    window = ReportWindow(requested.report_date, requested.period)
     with services.store_breaker.guard():
         report = get_report(services.store, fleet, window)
         if report is None:
             raise NotFound("The report was deleted.")
-        file = report[link.file]
+        file = report[requested.file]
         headers = {"ETag": f'"{file["digest"]}"', "Cache-Control": Caching.REVALIDATE}
         if unchanged := find_not_modified(file["digest"], headers):
             return unchanged
@@ -119,7 +118,7 @@ def get_report_file(params: Mapping[str, Any]) -> Response:
         # can only end the connection.
         parts = read_file(services.store, file)
         first_part = next(parts)
-    media_type, disposition, extension = MEDIA[link.file]
+    media_type, disposition, extension = MEDIA[requested.file]
     name = UNSAFE_IN_NAMES.sub("-", f"{fleet}-report-{window.name}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),

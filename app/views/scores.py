@@ -1,6 +1,5 @@
 """The explanation of a driver's score."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -17,7 +16,7 @@ bp = Blueprint("scores", __name__)
 
 @bp.get("/driver/<segment:driver_id>/score")
 @ResultEndpoint(params=ScoreParams(), response=DriverScore())
-def get_driver_score(params: Mapping[str, Any]) -> Result:
+def get_driver_score(**params: Any) -> Result:
     """Explain the score of a driver in a window of days.
 
     The response shows how many points each behaviour costs: in the window, and in each day, week or month in which the

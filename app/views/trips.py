@@ -1,6 +1,5 @@
 """Trips in summary form and in detail form."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -12,7 +11,6 @@ from app.store import Result, fleet_trips, trips
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, RatedTripMap, TripMap, make_map, make_rated_map
 from schemas.gpx import GPX, write_gpx
-from schemas.mask import Fields
 from schemas.page import RatedTripPage, TripDetailPage, TripSummaryPage
 from schemas.params import DETAIL, FILTER_PARAMS, DriverTripsParams, TripParams, TripsParams
 
@@ -26,7 +24,7 @@ DETAIL_LIMIT = 5
 
 @bp.get("/driver/<segment:driver_id>/trips")
 @ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), has_csv=True, links=[FIRST_TRIP])
-def list_driver_trips(params: Mapping[str, Any]) -> Result:
+def list_driver_trips(**params: Any) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
@@ -50,7 +48,7 @@ def list_driver_trips(params: Mapping[str, Any]) -> Result:
         {"cursor": "$response.body#/next_cursor"},
     ],
 )
-def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_fleet_trips(**params: Any) -> Result:
     """List the trips of the fleet from a date on, between two dates, or in progress at a time.
 
     Each trip has its own score, and the kinds of values that cannot be. A trip becomes visible four hours after its
@@ -64,9 +62,7 @@ def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     `form` do not apply to it.
     """
     max_end_ms = _get_max_end_ms()
-    return fleet_trips.find_fleet_trips(
-        get_services().store, get_scope(), **params, max_end_ms=max_end_ms, fields=fields
-    )
+    return fleet_trips.find_fleet_trips(get_services().store, get_scope(), **params, max_end_ms=max_end_ms)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
@@ -80,7 +76,7 @@ def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     },
     links=[FIRST_DRIVER],
 )
-def list_trips(params: Mapping[str, Any], fields: Fields) -> Result:
+def list_trips(**params: Any) -> Result:
     """List trips in detail form, by an identifier.
 
     A page has five trips with their trails and events, oldest first. Several trips may share a `tracking_id`. If no
@@ -92,7 +88,7 @@ def list_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     the same or a higher quality value to `application/json`, or to a range that includes it such as `*/*`.
     """
     return trips.find_trips(
-        get_services().store, get_scope(), **params, limit=DETAIL_LIMIT, max_end_ms=_get_max_end_ms(), fields=fields
+        get_services().store, get_scope(), **params, limit=DETAIL_LIMIT, max_end_ms=_get_max_end_ms()
     )
 
 
