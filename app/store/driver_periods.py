@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, UnknownRecord
 from schemas.periods import DAY, MONTH, PROFILE, first_of_month
@@ -27,18 +26,16 @@ LAST_DATE = "9999-12-31"
 HAS_SUMMARY: Document = {"contribution.driver_count": {"$ne": 0}}
 
 
-def find_profiles(
-    store: Store, drivers: Document, *fields: str, limit: int = 0, session: ClientSession | None = None
-) -> dict[str, Document]:
+def find_profiles(store: Store, drivers: Document, *fields: str, limit: int = 0) -> dict[str, Document]:
     """Return the profiles of drivers by driver_id, in this order: driver_id, version and these fields.
 
     `drivers` is the filter for the drivers: the fleet, and perhaps a driver_id. Every driver has a profile, also one
-    who is only known from trips. `limit` is the largest number of profiles, 0 for all. Without a `session`, the
-    bound one reads them. Index: (fleet, period, driver_id, start_date).
+    who is only known from trips. `limit` is the largest number of profiles, 0 for all.
+    Index: (fleet, period, driver_id, start_date).
     """
     match = {**drivers, "period": PROFILE}
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
-    options: Any = {"sort": BY_DRIVER, "limit": limit, "session": session}
+    options: Any = {"sort": BY_DRIVER, "limit": limit}
     return {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
 
 

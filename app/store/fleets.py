@@ -10,8 +10,6 @@ FORMAT of its read models, and absent while they are built from scratch.
 
 from zoneinfo import ZoneInfo
 
-from pymongo.client_session import ClientSession
-
 from app.store import InvalidDocument, OtherFormat, Store
 from schemas.fields import MAX_EPOCH_MS
 from schemas.periods import UTC, dates_from, get_zone, midnight
@@ -23,13 +21,13 @@ from schemas.plausibility import COUNTED
 FORMAT = 6
 
 
-def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:
+def get_time_zone(store: Store, fleet: str) -> ZoneInfo:
     """Return the time zone of a fleet: that of its state, or UTC. Index: fleets (_id).
 
     Read it in the transaction that writes dates: then a change of the time zone at the same time conflicts. Raises
     InvalidDocument if this host does not know the time zone.
     """
-    state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}, session=session) or {}
+    state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}) or {}
     name = state.get("time_zone")
     if zone := get_zone(name) if name else UTC:
         return zone
@@ -44,13 +42,13 @@ def get_window_ms(store: Store, fleet: str, start_date: str, end_date: str | Non
     return midnight(start_date, zone), end_ms
 
 
-def check_format(store: Store, fleet: str | None = None, session: ClientSession | None = None) -> None:
+def check_format(store: Store, fleet: str | None = None) -> None:
     """Raise OtherFormat if the read models of a fleet, or without one of any fleet, have another format than FORMAT.
 
     A fleet without a state has no read models. Index: fleets (_id).
     """
     match = {"format": {"$ne": FORMAT}, **({"_id": fleet} if fleet else {})}
-    if state := store.fleets.find_one(match, {"format": 1}, session=session):
+    if state := store.fleets.find_one(match, {"format": 1}):
         raise OtherFormat(
             f"The read models of the fleet {state['_id']} are of another version: their format is "
             f"{state.get('format', 'unknown')}, and that of this version is {FORMAT}. Stop the service and whatever "
@@ -59,11 +57,11 @@ def check_format(store: Store, fleet: str | None = None, session: ClientSession 
         )
 
 
-def get_trips_state(store: Store, fleet: str, session: ClientSession | None = None) -> tuple[str, int | None]:
+def get_trips_state(store: Store, fleet: str) -> tuple[str, int | None]:
     """Return what the sums of a fleet do with implausible trips, and when a trip last changed (epoch ms), if any did.
 
     Whoever writes sums reads the first in the transaction that writes them. Index: fleets (_id).
     """
     fields = {"implausible_trips": 1, "trips_written_at": 1}
-    state = store.fleets.find_one({"_id": fleet}, fields, session=session) or {}
+    state = store.fleets.find_one({"_id": fleet}, fields) or {}
     return state.get("implausible_trips", COUNTED), state.get("trips_written_at")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 
 import click
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
@@ -16,7 +15,14 @@ from schemas.periods import MS_PER_DAY, now_ms
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, ID, LABEL, option_once, read_driver_ids
 from scripts.command_line.output import echo, echo_table
-from scripts.mongodb.connection import IDS_PER_COMMAND, has_data, name_other_fleets, open_store, require_drivers
+from scripts.mongodb.connection import (
+    IDS_PER_COMMAND,
+    has_data,
+    name_other_fleets,
+    open_store,
+    require_drivers,
+    require_fleet,
+)
 from scripts.mongodb.transactions import run_transaction
 
 KEY_ID_LENGTH = 12
@@ -108,16 +114,17 @@ def issue_driver_keys(
 
     Raises click.ClickException, and stores none, if the fleet does not have one of the drivers.
     """
+    require_fleet(store, fleet)
     issued = [make_key() for _ in driver_ids]
     documents = [
         _make_document(key, Scope(fleet, driver_id), expires_in_days, label)
         for key, driver_id in zip(issued, driver_ids, strict=True)
     ]
 
-    def insert(session: ClientSession) -> None:
+    def insert() -> None:
         # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
-        require_drivers(store, session, fleet, driver_ids, NO_KEY)
-        store.keys.insert_many(documents, session=session)
+        require_drivers(store, fleet, driver_ids, NO_KEY)
+        store.keys.insert_many(documents)
 
     run_transaction(store, fleet, insert)
     return issued

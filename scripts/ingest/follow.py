@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from pymongo.client_session import ClientSession
 from pymongo.errors import PyMongoError
 
 from app.database import get_refusal
@@ -201,18 +200,14 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
 def apply_changes(
     store: Store, fleet: str, driver_ids: Collection[str], trip_ids: Collection[str]
 ) -> tuple[list[InvalidSource], Doubts]:
-    """Materialize what changed, and return the invalid sources, and what is not plausible in the trips.
+    """Materialize what changed, and return the invalid sources, and what is not plausible in the trips."""
 
-    If nothing differs, the transaction leaves no trace.
-    """
-
-    def apply(session: ClientSession) -> tuple[list[InvalidSource], Doubts, set[Day]]:
+    def apply() -> tuple[list[InvalidSource], Doubts, set[Day]]:
         invalid, doubts = list[InvalidSource](), Doubts("{trip_id}")
-        details = read_trips(store, session, fleet, trip_ids, invalid, doubts.check)
+        details = read_trips(store, fleet, trip_ids, invalid, doubts.check)
         days = days_of(filter(None, details.values()))
-        invalid += find_invalid_drivers(store, session, fleet, driver_ids)
-        if not materialize(store, session, fleet, driver_ids, details):
-            session.abort_transaction()
+        invalid += find_invalid_drivers(store, fleet, driver_ids)
+        materialize(store, fleet, driver_ids, details)
         return invalid, doubts, days
 
     invalid, doubts, days = run_transaction(store, fleet, apply)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import click
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from schemas.identity import make_id
@@ -83,21 +82,21 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
     yield run_transaction(store, fleet, partial(_erase_rest, store, fleet, driver_id))
 
 
-def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession) -> int:
+def _erase_rest(store: Store, fleet: str, driver_id: str) -> int:
     """Delete the driver, and what else has the identifier: keys, invalid trips, read models that were wrong before."""
     of_driver = {"fleet": fleet, "driver_id": driver_id}
-    store.keys.delete_many(of_driver, session=session)
+    store.keys.delete_many(of_driver)
     for sources in (store.drivers, store.driver_groups):
-        sources.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
-    count = store.trips.delete_many(of_driver, session=session).deleted_count
-    entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID, session=session)
+        sources.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]})
+    count = store.trips.delete_many(of_driver).deleted_count
+    entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID)
     trips = {entry["trip_id"]: None for entry in entries}
-    periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
+    periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1})
     days = {Day(driver_id, period["start_date"]) for period in periods}
-    materialize(store, session, fleet, [driver_id], trips, days)
-    store.trip_changes.delete_many({**of_driver, **LIVE}, session=session)
+    materialize(store, fleet, [driver_id], trips, days)
+    store.trip_changes.delete_many({**of_driver, **LIVE})
     # A report that was begun before is not published.
-    store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
+    store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}})
     return count
 
 

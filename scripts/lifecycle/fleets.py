@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import click
-from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
@@ -159,5 +158,5 @@ def _delete_data(store: Store, fleet: str) -> Iterator[int]:
         yield store.db[name].delete_many({"fleet": fleet}).deleted_count
 
 
-def _delete(collection: DocumentCollection, ids: list[object], session: ClientSession) -> int:
-    return collection.delete_many({"_id": {"$in": ids}}, session=session).deleted_count
+def _delete(collection: DocumentCollection, ids: list[object]) -> int:
+    return collection.delete_many({"_id": {"$in": ids}}).deleted_count

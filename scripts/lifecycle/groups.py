@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import click
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
@@ -48,6 +47,7 @@ def set_(fleet: str, group: str) -> None:
     """
     driver_ids = read_driver_ids(NOTHING_CHANGED, " To delete a group, use 'groups delete'.")
     with open_store() as store:
+        require_fleet(store, fleet)
         run_transaction(store, fleet, partial(_write_members, store, fleet, group, driver_ids))
         changed = _materialize(store, fleet, group, driver_ids)
         echo(f"{fleet}: {group} has {len(driver_ids)} drivers; {changed} joined or left")
@@ -86,19 +86,19 @@ def list_(fleet: str) -> None:
         echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])
 
 
-def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[str], session: ClientSession) -> int:
+def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:
     """Write the sources of the drivers who join or leave a group, and return how many these are.
 
     Raises click.ClickException if a driver is unknown, or has too many groups, or the fleet has.
     """
-    require_drivers(store, session, fleet, driver_ids, NOTHING_CHANGED)
-    if driver_ids and (reason := add_groups(find_groups(store, session, fleet), {group})):
+    require_drivers(store, fleet, driver_ids, NOTHING_CHANGED)
+    if driver_ids and (reason := add_groups(find_groups(store, fleet), {group})):
         raise click.ClickException(f"{reason} {NOTHING_CHANGED.capitalize()}.")
-    found = store.driver_groups.find({"_id": ids_of_fleet(fleet), "groups": group}, session=session)
+    found = store.driver_groups.find({"_id": ids_of_fleet(fleet), "groups": group})
     stored = {source["driver_id"] for source in parse_sources(store.driver_groups.name, found, [])}
     differing = sorted(stored ^ {*driver_ids})
     for batch in batches(differing, IDS_PER_COMMAND):
-        before = find_groups_of(store, session, fleet, batch)
+        before = find_groups_of(store, fleet, batch)
         sources = dict[str, Document | None]()
         for driver_id in batch:
             # Each joins the group or leaves it.
@@ -108,7 +108,7 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
                     f"The driver {driver_id!r} is in {MAX_GROUPS} groups already: {NOTHING_CHANGED}."
                 )
             sources[make_id(fleet, driver_id)] = make_groups_source(fleet, driver_id, later)
-        write_by_id(store.driver_groups, session, sources)
+        write_by_id(store.driver_groups, sources)
     return len(differing)
 
 

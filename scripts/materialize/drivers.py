@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
@@ -22,18 +21,16 @@ DRIVER = Driver()
 MAX_GROUPS_OF_FLEET = 1_000
 
 
-def make_profiles(
-    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
-) -> dict[tuple[str, str], Document | None]:
+def make_profiles(store: Store, fleet: str, driver_ids: Iterable[str]) -> dict[tuple[str, str], Document | None]:
     """Return the profiles of drivers, or None for one without a valid source and without trips.
 
     They are built from the sources, and from the stored documents of the days.
     """
     ids = list(driver_ids)
-    found = read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in ids], [])
+    found = read_sources(store.drivers, [make_id(fleet, driver_id) for driver_id in ids], [])
     sources = {source["driver_id"]: source for source in found}
-    groups = find_groups_of(store, session, fleet, ids)
-    first, last = (_find_travel_dates(store, session, fleet, ids, order) for order in (ASCENDING, DESCENDING))
+    groups = find_groups_of(store, fleet, ids)
+    first, last = (_find_travel_dates(store, fleet, ids, order) for order in (ASCENDING, DESCENDING))
     return {
         (driver_id, PROFILE): _make_profile(
             fleet,
@@ -49,9 +46,7 @@ def make_profiles(
     }
 
 
-def _find_travel_dates(
-    store: Store, session: ClientSession, fleet: str, driver_ids: list[str], order: int
-) -> dict[str, str]:
+def _find_travel_dates(store: Store, fleet: str, driver_ids: list[str], order: int) -> dict[str, str]:
     """Return the first date of each driver who drove, or the last date in descending order.
 
     MongoDB reads one entry per driver of the index (fleet, period, driver_id, start_date), however many days the driver
@@ -62,7 +57,7 @@ def _find_travel_dates(
         {"$sort": dict.fromkeys(("fleet", "period", "driver_id", "start_date"), order)},
         {"$group": {"_id": "$driver_id", "date": {"$first": "$start_date"}}},
     ]
-    return {day["_id"]: day["date"] for day in store.driver_periods.aggregate(pipeline, session=session)}
+    return {day["_id"]: day["date"] for day in store.driver_periods.aggregate(pipeline)}
 
 
 def _make_profile(
@@ -90,38 +85,34 @@ def _make_profile(
     }
 
 
-def make_list(
-    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str] | None = None
-) -> dict[tuple[int], Document | None]:
+def make_list(store: Store, fleet: str, driver_ids: Iterable[str] | None = None) -> dict[tuple[int], Document | None]:
     """Return the blocks of the list that changed with these drivers, by offset; None for one to delete.
 
     All blocks are full, but the last one. So a block whose number of drivers changed is returned with all blocks after
     it, and with the head of the list. Without `driver_ids`, all are returned. The list is built from the profiles.
     """
     if driver_ids is None:
-        return _make_rest(store, session, fleet, 0, {"$gte": ""})
+        return _make_rest(store, fleet, 0, {"$gte": ""})
     match = {"fleet": fleet, "offset": {"$gt": HEAD_OFFSET}}
-    blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_OFFSET, session=session)
+    blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_OFFSET)
     # A driver may come before the first one in the list.
     firsts = ["", *[block["first_driver_id"] for block in blocks][1:]]
     documents: dict[tuple[int], Document | None] = {}
     for index in sorted({bisect_right(firsts, driver_id) - 1 for driver_id in driver_ids}):
         offset, driver_range = index * BLOCK_SIZE, {"$gte": firsts[index]}
         if index + 1 < len(firsts):
-            profiles = _find_profiles(store, session, fleet, driver_range | {"$lt": firsts[index + 1]})
+            profiles = _find_profiles(store, fleet, driver_range | {"$lt": firsts[index + 1]})
             if len(profiles) == BLOCK_SIZE:
                 documents[offset,] = _make_block(fleet, offset, profiles)
                 continue
-        return documents | _make_rest(store, session, fleet, offset, driver_range)
+        return documents | _make_rest(store, fleet, offset, driver_range)
     return documents
 
 
-def _make_rest(
-    store: Store, session: ClientSession, fleet: str, start: int, driver_range: Document
-) -> dict[tuple[int], Document | None]:
+def _make_rest(store: Store, fleet: str, start: int, driver_range: Document) -> dict[tuple[int], Document | None]:
     """Return the blocks from an offset on, of which `driver_range` matches the drivers, and the head of the list."""
-    profiles = _find_profiles(store, session, fleet, driver_range)
-    later = store.fleet_drivers.find({"fleet": fleet, "offset": {"$gte": start}}, {"offset": 1}, session=session)
+    profiles = _find_profiles(store, fleet, driver_range)
+    later = store.fleet_drivers.find({"fleet": fleet, "offset": {"$gte": start}}, {"offset": 1})
     documents: dict[tuple[int], Document | None] = {(block["offset"],): None for block in later}
     for index in range(0, len(profiles), BLOCK_SIZE):
         block = _make_block(fleet, start + index, profiles[index : index + BLOCK_SIZE])
@@ -131,10 +122,10 @@ def _make_rest(
     return documents | {(HEAD_OFFSET,): head}
 
 
-def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
+def _find_profiles(store: Store, fleet: str, driver_range: Document) -> list[Document]:
     """Return what a block has of drivers, in its order."""
     drivers = {"fleet": fleet, "driver_id": driver_range}
-    return list(find_profiles(store, drivers, "json", "search_text", session=session).values())
+    return list(find_profiles(store, drivers, "json", "search_text").values())
 
 
 def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:
@@ -160,13 +151,13 @@ def make_groups_source(fleet: str, driver_id: str, groups: Iterable[str]) -> Doc
     )
 
 
-def find_groups_of(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> dict[str, list[str]]:
+def find_groups_of(store: Store, fleet: str, driver_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return the groups of each of these drivers who has a valid source of them."""
     ids = [make_id(fleet, driver_id) for driver_id in driver_ids]
-    return {source["driver_id"]: source["groups"] for source in read_sources(store.driver_groups, session, ids, [])}
+    return {source["driver_id"]: source["groups"] for source in read_sources(store.driver_groups, ids, [])}
 
 
-def find_groups(store: Store, session: ClientSession, fleet: str) -> set[str]:
+def find_groups(store: Store, fleet: str) -> set[str]:
     """Return the groups of a fleet, by the sources."""
     # In a transaction, MongoDB refuses `distinct` on a collection that is sharded.
     pipeline: list[Document] = [
@@ -175,7 +166,7 @@ def find_groups(store: Store, session: ClientSession, fleet: str) -> set[str]:
         {"$match": {"groups": {"$type": "string"}}},
         {"$group": {"_id": "$groups"}},
     ]
-    return {group["_id"] for group in store.driver_groups.aggregate(pipeline, session=session)}
+    return {group["_id"] for group in store.driver_groups.aggregate(pipeline)}
 
 
 def add_groups(names: set[str], groups: Iterable[str]) -> str:

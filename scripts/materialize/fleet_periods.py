@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
@@ -39,17 +38,16 @@ Numbers = Mapping[tuple[str | None, str], int]
 Sums = dict[SumKey, Counter[tuple[str | None, str]]]
 
 
-def find_stored_groups(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Groups:
+def find_stored_groups(store: Store, fleet: str, driver_ids: Iterable[str]) -> Groups:
     """Return the groups of drivers, as their stored profiles have them."""
     match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
     # In no order: MongoDB may read them in the index of groups, and would sort them.
-    found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1, "groups": 1}, session=session)
+    found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1, "groups": 1})
     return {profile["driver_id"]: profile["groups"] for profile in found}
 
 
 def change_sums(
     store: Store,
-    session: ClientSession,
     fleet: str,
     period: str,
     documents: Mapping[PeriodIdentity, Document | None],
@@ -68,11 +66,11 @@ def change_sums(
     match = {"fleet": fleet, "period": period}
     for driver_ids, dates in group_by_dates(Day(driver_id, start_date) for driver_id, _, start_date in documents):
         replaced = {**match, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}
-        for stored in store.driver_periods.find(replaced, CONTRIBUTIONS, session=session):
+        for stored in store.driver_periods.find(replaced, CONTRIBUTIONS):
             numbers = _flatten(stored, "contribution")
             for group in (None, *groups.get(stored["driver_id"], ())):
                 changes[SumKey(make_segment(group), period, stored["start_date"])].subtract(numbers)
-    return _apply(store, session, fleet, changes)
+    return _apply(store, fleet, changes)
 
 
 def _flatten(document: Document, whole: str) -> Numbers:
@@ -85,7 +83,7 @@ def _flatten(document: Document, whole: str) -> Numbers:
     return numbers
 
 
-def change_groups(store: Store, session: ClientSession, fleet: str, groups: GroupChanges) -> FleetPeriods:
+def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriods:
     """Return the documents of groups that change when drivers join and leave them.
 
     The drivers bring their stored contributions, and take them away. So they are written before.
@@ -94,7 +92,7 @@ def change_groups(store: Store, session: ClientSession, fleet: str, groups: Grou
         return {}
     # New drivers of a file have not driven yet.
     match = {"fleet": fleet, "period": MONTH, "driver_id": {"$in": list(groups)}}
-    found = store.driver_periods.find(match, {"driver_id": 1}, session=session)
+    found = store.driver_periods.find(match, {"driver_id": 1})
     drove = {month["driver_id"] for month in found}
     # The drivers by the group, and by whether they join or leave it.
     moves = defaultdict[tuple[str, bool], list[str]](list)
@@ -106,12 +104,12 @@ def change_groups(store: Store, session: ClientSession, fleet: str, groups: Grou
     for (group, joins), driver_ids in moves.items():
         match = {"period": {"$in": PERIODS}, "driver_id": {"$in": driver_ids}}
         change = Counter[Any].update if joins else Counter[Any].subtract
-        for key, numbers in _add_up(store, session, fleet, match, make_segment(group)).items():
+        for key, numbers in _add_up(store, fleet, match, make_segment(group)).items():
             change(changes[key], numbers)
-    return _apply(store, session, fleet, changes)
+    return _apply(store, fleet, changes)
 
 
-def _add_up(store: Store, session: ClientSession, fleet: str, match: Document, segment: str = "") -> Sums:
+def _add_up(store: Store, fleet: str, match: Document, segment: str = "") -> Sums:
     """Return what the matching documents of drivers add up to."""
     sums: Sums = defaultdict(Counter)
     for field in ("contribution", "parts"):
@@ -122,7 +120,7 @@ def _add_up(store: Store, session: ClientSession, fleet: str, match: Document, s
             {"$unwind": f"${field}"},
             {"$group": {"_id": key, **{name: {"$sum": f"${field}.{name}"} for name in CONTRIBUTION}}},
         ]
-        for found in store.driver_periods.aggregate(pipeline, session=session):
+        for found in store.driver_periods.aggregate(pipeline):
             found_key = found.pop("_id")
             part = found_key.get(INSURANCE_PERIOD)
             numbers = {(part, name): number for name, number in found.items()}
@@ -130,7 +128,7 @@ def _add_up(store: Store, session: ClientSession, fleet: str, match: Document, s
     return sums
 
 
-def _apply(store: Store, session: ClientSession, fleet: str, changes: Sums) -> FleetPeriods:
+def _apply(store: Store, fleet: str, changes: Sums) -> FleetPeriods:
     """Return the documents that change with these changes of sums."""
     sums = {key: change for key, change in changes.items() if any(change.values())}
     if not sums:
@@ -138,7 +136,7 @@ def _apply(store: Store, session: ClientSession, fleet: str, changes: Sums) -> F
     match = {
         name: {"$in": list(set(values))} for name, values in zip(SumKey._fields, zip(*sums, strict=True), strict=True)
     }
-    for document in store.fleet_periods.find({"fleet": fleet, **match}, session=session):
+    for document in store.fleet_periods.find({"fleet": fleet, **match}):
         # Each combination of the values matches, so also others.
         if change := sums.get(SumKey(*(document[name] for name in SumKey._fields))):
             change.update(_flatten(document, "sums"))
@@ -179,27 +177,27 @@ def _render(sums: Mapping[str, int]) -> Document:
     return {"json": orjson.dumps(make_fleet_summary(sums)).decode()} if sums["driver_count"] else {}
 
 
-def add_up_month(store: Store, session: ClientSession, fleet: str, month: str) -> FleetPeriods:
+def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     """Return the days, weeks and months of all segments that begin in a month, added up from those of all drivers.
 
     `month` is its first date. A stored one without drivers is None. Indexes: driver_periods (fleet, period, driver_id,
     start_date) and (fleet, groups, driver_id), fleet_periods (fleet, segment, period, start_date).
     """
     match = {"period": {"$in": PERIODS}, "start_date": {"$gte": month, "$lte": last_of_month(month)}}
-    stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(SumKey._fields, 1), session=session)
+    stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(SumKey._fields, 1))
     documents: FleetPeriods = {SumKey(*(document[name] for name in SumKey._fields)): None for document in stored}
-    sums = _add_up(store, session, fleet, match)
-    for group, driver_ids in find_members(store, session, fleet).items():
+    sums = _add_up(store, fleet, match)
+    for group, driver_ids in find_members(store, fleet).items():
         of_group = {**match, "driver_id": {"$in": driver_ids}}
-        sums |= _add_up(store, session, fleet, of_group, make_segment(group))
+        sums |= _add_up(store, fleet, of_group, make_segment(group))
     return documents | {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
 
 
-def find_members(store: Store, session: ClientSession | None, fleet: str) -> dict[str, list[str]]:
+def find_members(store: Store, fleet: str) -> dict[str, list[str]]:
     """Return the drivers of each group, as the stored profiles have them."""
     members = defaultdict[str, list[str]](list)
     match = {"fleet": fleet, "groups": {"$exists": True}}
-    for profile in store.driver_periods.find(match, GROUPS, session=session).hint("groups"):
+    for profile in store.driver_periods.find(match, GROUPS).hint("groups"):
         for group in profile["groups"]:
             members[group].append(profile["driver_id"])
     return members

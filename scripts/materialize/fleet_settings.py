@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Store
 from app.store.fleets import get_time_zone
@@ -31,8 +30,8 @@ DATED = ("driver_id", "date", "trip_start_time", "trip_id")
 def set_settings(store: Store, fleet: str, **settings: str) -> None:
     """Set `time_zone` or `implausible_trips` of a fleet. From then on, whatever writes trips and days follows them."""
 
-    def write(session: ClientSession) -> None:
-        store.fleets.update_one({"_id": fleet}, {"$set": settings}, session=session)
+    def write() -> None:
+        store.fleets.update_one({"_id": fleet}, {"$set": settings})
 
     run_transaction(store, fleet, write)
 
@@ -68,9 +67,9 @@ def move_trips(store: Store, fleet: str, invalid: list[InvalidSource]) -> Iterat
         yield len(trip_ids)
 
 
-def _move(store: Store, fleet: str, trip_ids: list[str], session: ClientSession) -> list[InvalidSource]:
+def _move(store: Store, fleet: str, trip_ids: list[str]) -> list[InvalidSource]:
     invalid = list[InvalidSource]()
-    materialize(store, session, fleet, (), read_trips(store, session, fleet, trip_ids, invalid))
+    materialize(store, fleet, (), read_trips(store, fleet, trip_ids, invalid))
     return invalid
 
 
@@ -88,5 +87,5 @@ def add_up_again(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[int]
         yield len(part)
 
 
-def _add_up(store: Store, fleet: str, days: list[Day], session: ClientSession) -> None:
-    materialize(store, session, fleet, (), {}, days)
+def _add_up(store: Store, fleet: str, days: list[Day]) -> None:
+    materialize(store, fleet, (), {}, days)

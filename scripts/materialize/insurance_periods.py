@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pymongo.client_session import ClientSession
-
 from app.store import Document, Store
 from schemas.fleet import IMPLAUSIBLE_COUNT, NO_INSURANCE_PERIOD
 from schemas.periods import DAY
@@ -19,9 +17,7 @@ HAS_INSURANCE_PERIODS = {"$cond": [{"$ifNull": ["$insurance_periods", False]}, T
 OF_DAY = {"_id": 0, "driver_id": 1, "insurance_periods": 1, "summary": 1, f"contribution.{IMPLAUSIBLE_COUNT}": 1}
 
 
-def add_up_days(
-    store: Store, session: ClientSession, fleet: str, driver_ids: Sequence[str], dates: Sequence[str]
-) -> dict[str, Totals]:
+def add_up_days(store: Store, fleet: str, driver_ids: Sequence[str], dates: Sequence[str]) -> dict[str, Totals]:
     """Return what the days of each of the drivers add up to, by driver_id.
 
     Index: driver_periods (fleet, period, driver_id, start_date).
@@ -30,7 +26,7 @@ def add_up_days(
         return {}
     match = {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}
     by_driver = defaultdict[str, defaultdict[str, list[Document]]](lambda: defaultdict(list))
-    for day in store.driver_periods.find(match, OF_DAY, session=session):
+    for day in store.driver_periods.find(match, OF_DAY):
         whole = {**day.get("summary", {}), **day.get("contribution", {})}
         for name, totals in day.get("insurance_periods", {NO_INSURANCE_PERIOD: whole}).items():
             by_driver[day["driver_id"]][name].append(totals)

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
@@ -90,32 +89,30 @@ def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]
         yield drivers, list(group)
 
 
-def make_days(
-    store: Store, session: ClientSession, fleet: str, days: Iterable[Day]
-) -> dict[PeriodIdentity, Document | None]:
+def make_days(store: Store, fleet: str, days: Iterable[Day]) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of days, built from `trip_details`, or None for a day without trips."""
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
-    policy, _ = get_trips_state(store, fleet, session)
+    policy, _ = get_trips_state(store, fleet)
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
         pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
-        found = list(store.trip_details.aggregate(pipeline, session=session, hint="day_trips"))
+        found = list(store.trip_details.aggregate(pipeline, hint="day_trips"))
         sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
         has_parts = [day for day, of_day in sums.items() if of_day.pop(INSURANCE_PERIOD) is not None]
-        totals = _sum_insurance_periods(store, session, fleet, has_parts, policy)
+        totals = _sum_insurance_periods(store, fleet, has_parts, policy)
         for day, of_day in sums.items():
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
     return documents
 
 
 def _sum_insurance_periods(
-    store: Store, session: ClientSession, fleet: str, days: Iterable[Day], policy: str
+    store: Store, fleet: str, days: Iterable[Day], policy: str
 ) -> dict[Day, dict[str, Document]]:
     """Return the totals of days by insurance period: those of the trips that the `policy` counts."""
     totals = defaultdict[Day, dict[str, Document]](dict)
     key = {**OF_DAY, INSURANCE_PERIOD: {"$ifNull": [f"${INSURANCE_PERIOD}", NO_INSURANCE_PERIOD]}}
     for driver_ids, dates in group_by_dates(days):
         pipeline = _sum_trips(fleet, driver_ids, dates, policy, key, {})
-        for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
+        for found in store.trip_details.aggregate(pipeline, hint="day_trips"):
             name = str(found["_id"].pop(INSURANCE_PERIOD))
             if name in INSURANCE_PERIODS:
                 totals[Day(**found["_id"])][name] = found["totals"] | {IMPLAUSIBLE_COUNT: found[IMPLAUSIBLE_COUNT]}
@@ -199,7 +196,7 @@ def _contribute(summary: Document, implausible_trip_count: int, insurance_period
 
 
 def make_periods(
-    store: Store, session: ClientSession, fleet: str, period: LongPeriodName, days: Iterable[Day]
+    store: Store, fleet: str, period: LongPeriodName, days: Iterable[Day]
 ) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of the weeks or months of days, or None for one without trips.
 
@@ -215,12 +212,12 @@ def make_periods(
             except OverflowError:
                 continue
             pipeline = driver_totals(fleet, driver_ids, dates, ARRAYS[period])
-            found = list(store.driver_periods.aggregate(pipeline, session=session, hint="period"))
+            found = list(store.driver_periods.aggregate(pipeline, hint="period"))
             sums = {of_driver.pop("_id"): of_driver for of_driver in found}
             have_parts = [
                 driver_id for driver_id, of_driver in sums.items() if any(of_driver.pop("have_insurance_periods"))
             ]
-            totals = add_up_days(store, session, fleet, have_parts, dates)
+            totals = add_up_days(store, fleet, have_parts, dates)
             for driver_id, of_driver in sums.items():
                 identity = (driver_id, period, first)
                 documents[identity] = _make_period(

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pymongo import DeleteOne, ReplaceOne
-from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
@@ -38,30 +37,25 @@ DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version":
 
 def materialize(
     store: Store,
-    session: ClientSession,
     fleet: str,
     driver_ids: Iterable[str],
     trips: Trips,
     days: Iterable[Day] = (),
     *,
     tombstones: bool = True,
-) -> int:
+) -> None:
     """Write the read models of drivers, trips and days that differ, in the transaction that changed their sources.
 
-    The parameters are those of `build`. Returns how many documents were built: with 0, nothing was written.
+    The parameters are those of `build`.
     """
     # Another version may have begun to build them from scratch since the command began.
-    check_format(store, fleet, session)
-    count = 0
-    for collection, documents in build(store, session, fleet, driver_ids, trips, days, tombstones=tombstones):
-        write(store, session, fleet, collection, documents)
-        count += len(documents)
-    return count
+    check_format(store, fleet)
+    for collection, documents in build(store, fleet, driver_ids, trips, days, tombstones=tombstones):
+        write(store, fleet, collection, documents)
 
 
 def build(
     store: Store,
-    session: ClientSession,
     fleet: str,
     driver_ids: Iterable[str],
     trips: Trips,
@@ -77,49 +71,47 @@ def build(
     The days that the trips leave or reach are built, too, and so are the drivers of all days. The sources of the
     drivers are read here. `tombstones` says whether the change feed reports deletions.
     """
-    changed, changed_days = select_changed(store, session, fleet, trips)
+    changed, changed_days = select_changed(store, fleet, trips)
     days = {*days, *changed_days}
-    yield from build_trips(store, session, fleet, changed, tombstones=tombstones)
-    yield from build_days(store, session, fleet, days)
-    profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing, groups = _select_profiles(store, session, fleet, profiles)
-    yield store.fleet_periods, change_groups(store, session, fleet, groups)
+    yield from build_trips(store, fleet, changed, tombstones=tombstones)
+    yield from build_days(store, fleet, days)
+    profiles = make_profiles(store, fleet, {*driver_ids, *(day.driver_id for day in days)})
+    differing, groups = _select_profiles(store, fleet, profiles)
+    yield store.fleet_periods, change_groups(store, fleet, groups)
     yield store.driver_periods, differing
     if differing:
-        yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
+        yield store.fleet_drivers, make_list(store, fleet, [driver_id for driver_id, *_ in differing])
 
 
-def select_changed(store: Store, session: ClientSession, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
+def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
     """Return the trips whose details differ from the stored ones, and the days that they leave or reach."""
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
-    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
+    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION)}
     changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
     left = [stored[trip_id] for trip_id in changed if trip_id in stored]
     # Damaged details may have no date: their trip leaves no day.
     return changed, days_of(detail for detail in (*left, *changed.values()) if detail and detail.get("date"))
 
 
-def build_trips(
-    store: Store, session: ClientSession, fleet: str, trips: Trips, *, tombstones: bool = True
-) -> Iterator[Step]:
+def build_trips(store: Store, fleet: str, trips: Trips, *, tombstones: bool = True) -> Iterator[Step]:
     """Yield the details of trips, their events, and their entries in the change feed."""
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in trips.items()}
-    yield store.trip_events, make_events(store, session, fleet, trips)
-    entries = make_entries(store, session, fleet, trips, tombstones=tombstones)
+    yield store.trip_events, make_events(store, fleet, trips)
+    entries = make_entries(store, fleet, trips, tombstones=tombstones)
     yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
 
 
-def build_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
+def build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
     """Yield the days, then their weeks and months, then those of the fleet."""
     days = set(days)
-    groups = find_stored_groups(store, session, fleet, {day.driver_id for day in days})
-    documents = make_days(store, session, fleet, days)
+    groups = find_stored_groups(store, fleet, {day.driver_id for day in days})
+    documents = make_days(store, fleet, days)
     # Before the yield: the sums lose the contributions of the stored documents, which the caller then replaces.
-    sums = change_sums(store, session, fleet, DAY, documents, groups)
+    sums = change_sums(store, fleet, DAY, documents, groups)
     yield store.driver_periods, documents
     for period in LONG_PERIODS:
-        documents = make_periods(store, session, fleet, period, days)
-        sums |= change_sums(store, session, fleet, period, documents, groups)
+        documents = make_periods(store, fleet, period, days)
+        sums |= change_sums(store, fleet, period, documents, groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
 
@@ -129,15 +121,13 @@ def _has_changed(detail: Document | None, stored: Document | None) -> bool:
     return _differs(detail, stored) or bool(detail and stored and detail["date"] != stored.get("date"))
 
 
-def _select_profiles(
-    store: Store, session: ClientSession, fleet: str, profiles: Documents
-) -> tuple[Documents, GroupChanges]:
+def _select_profiles(store: Store, fleet: str, profiles: Documents) -> tuple[Documents, GroupChanges]:
     """Return the profiles that differ from the stored ones, and the groups of those in which these differ.
 
     The groups are no part of the version of a profile.
     """
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
-    stored = find_profiles(store, drivers, "groups", session=session)
+    stored = find_profiles(store, drivers, "groups")
     differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, tuple[list[str], list[str]]]()
     for identity, profile in profiles.items():
         found = stored.get(identity[0])
@@ -156,9 +146,7 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     return bool(document["version"] != stored.get("version"))
 
 
-def write(
-    store: Store, session: ClientSession, fleet: str, collection: DocumentCollection, documents: Documents
-) -> None:
+def write(store: Store, fleet: str, collection: DocumentCollection, documents: Documents) -> None:
     """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ.
 
     An entry of the change feed is only among them if its trip changed, so it gives the time of the last change.
@@ -166,15 +154,15 @@ def write(
     if not documents:
         return
     if collection.name == store.trip_changes.name:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
+        store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}})
     match IDENTITY_FIELDS[collection.name]:
         case ("_id",):
-            write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
+            write_by_id(collection, {_id: document for (_id,), document in documents.items()})
         case ("trip_id", "_id"):
             of_trips = {"fleet": fleet, "trip_id": {"$in": list({trip_id for trip_id, _ in documents})}}
-            write_by_id(collection, session, {_id: document for (_, _id), document in documents.items()}, of_trips)
+            write_by_id(collection, {_id: document for (_, _id), document in documents.items()}, of_trips)
         case names:
-            write_all(collection, session, [_replace(fleet, names, *item) for item in documents.items()])
+            write_all(collection, [_replace(fleet, names, *item) for item in documents.items()])
 
 
 def _replace(fleet: str, names: Sequence[str], identity: tuple[Any, ...], document: Document | None) -> Operation:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import NamedTuple
 
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import FORMAT, get_time_zone
@@ -38,37 +37,33 @@ TRIP_ID, BY_TRIP = {"_id": 0, "trip_id": 1}, [("trip_id", ASCENDING)]
 
 # A part of a fleet: yields the read models that one transaction builds, in the order in which they follow. It adds the
 # invalid sources to the list. A repair calls it twice.
-Part = Callable[[ClientSession, list[InvalidSource]], Iterator[Step]]
+Part = Callable[[list[InvalidSource]], Iterator[Step]]
 
 
-def _build_trips(
-    store: Store, fleet: str, trip_ids: list[str], session: ClientSession, invalid: list[InvalidSource]
-) -> Iterator[Step]:
+def _build_trips(store: Store, fleet: str, trip_ids: list[str], invalid: list[InvalidSource]) -> Iterator[Step]:
     """Yield the read models of trips, also of those whose version is stored: their content may be damaged."""
-    trips = read_trips(store, session, fleet, trip_ids, invalid)
+    trips = read_trips(store, fleet, trip_ids, invalid)
     # The day that a trip leaves is built with it: afterwards no trip names that day, which may be before `since`.
-    _, days = select_changed(store, session, fleet, trips)
-    yield from build_trips(store, session, fleet, trips)
-    yield from build_days(store, session, fleet, days)
+    _, days = select_changed(store, fleet, trips)
+    yield from build_trips(store, fleet, trips)
+    yield from build_days(store, fleet, days)
 
 
-def _build_days(store: Store, fleet: str, days: list[Day], session: ClientSession, _: object) -> Iterator[Step]:
-    return build_days(store, session, fleet, days)
+def _build_days(store: Store, fleet: str, days: list[Day], _: object) -> Iterator[Step]:
+    return build_days(store, fleet, days)
 
 
-def _build_profiles(
-    store: Store, fleet: str, driver_ids: list[str], session: ClientSession, invalid: list[InvalidSource]
-) -> Iterator[Step]:
-    invalid += find_invalid_drivers(store, session, fleet, driver_ids)
-    yield store.driver_periods, make_profiles(store, session, fleet, driver_ids)
+def _build_profiles(store: Store, fleet: str, driver_ids: list[str], invalid: list[InvalidSource]) -> Iterator[Step]:
+    invalid += find_invalid_drivers(store, fleet, driver_ids)
+    yield store.driver_periods, make_profiles(store, fleet, driver_ids)
 
 
-def _build_sums(store: Store, fleet: str, month: str, session: ClientSession, _: object) -> Iterator[Step]:
-    yield store.fleet_periods, add_up_month(store, session, fleet, month)
+def _build_sums(store: Store, fleet: str, month: str, _: object) -> Iterator[Step]:
+    yield store.fleet_periods, add_up_month(store, fleet, month)
 
 
-def _build_list(store: Store, fleet: str, session: ClientSession, _: object) -> Iterator[Step]:
-    yield store.fleet_drivers, make_list(store, session, fleet)
+def _build_list(store: Store, fleet: str, _: object) -> Iterator[Step]:
+    yield store.fleet_drivers, make_list(store, fleet)
 
 
 class Outcome(NamedTuple):
@@ -121,26 +116,26 @@ def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
 
 
 def _verify(store: Store, fleet: str, part: Part) -> Outcome:
-    with store.db.client.start_session(snapshot=True) as session:
-        return _process(store, fleet, part, session, writes=False)
+    with store.snapshot():
+        return _process(store, fleet, part, writes=False)
 
 
 def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
     return run_transaction(store, fleet, partial(_process, store, fleet, part, writes=True))
 
 
-def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, writes: bool) -> Outcome:
+def _process(store: Store, fleet: str, part: Part, *, writes: bool) -> Outcome:
     """Build the read models of a part, and write them, or else compare them with the stored ones."""
     invalid, differences = list[InvalidSource](), list[str]()
-    for collection, documents in part(session, invalid):
+    for collection, documents in part(invalid):
         if writes:
-            write(store, session, fleet, collection, documents)
+            write(store, fleet, collection, documents)
         else:
-            differences += _compare(collection, session, fleet, documents)
+            differences += _compare(collection, fleet, documents)
     return Outcome(invalid, differences)
 
 
-def _compare(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> Iterator[str]:
+def _compare(collection: DocumentCollection, fleet: str, documents: Documents) -> Iterator[str]:
     """Yield a line for each stored document that differs."""
     if not documents:
         return
@@ -148,7 +143,7 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
     # of their values, so also documents with other identities.
     fields = zip(IDENTITY_FIELDS[collection.name], zip(*documents, strict=True), strict=False)
     values = {name: {"$in": sorted(set(of_name))} for name, of_name in fields}
-    found = collection.find({"fleet": fleet, **values}, None if "_id" in values else {"_id": 0}, session=session)
+    found = collection.find({"fleet": fleet, **values}, None if "_id" in values else {"_id": 0})
     stored = {tuple(document[name] for name in values): document for document in found}
     for identity in sorted(documents):
         if documents[identity] != stored.get(identity):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from marshmallow import ValidationError
-from pymongo.client_session import ClientSession
 
 from app.store import SOURCES, Document, DocumentCollection, Store
 from schemas.identity import make_id
@@ -41,10 +40,10 @@ class InvalidSource(NamedTuple):
 
 
 def read_sources(
-    collection: DocumentCollection, session: ClientSession, ids: Sequence[str], invalid: list[InvalidSource]
+    collection: DocumentCollection, ids: Sequence[str], invalid: list[InvalidSource]
 ) -> Iterator[Document]:
     """Yield the valid sources with these `_id`, without it. Adds the others that exist to `invalid`."""
-    return parse_sources(collection.name, collection.find({"_id": {"$in": ids}}, session=session), invalid)
+    return parse_sources(collection.name, collection.find({"_id": {"$in": ids}}), invalid)
 
 
 def parse_sources(
@@ -58,13 +57,11 @@ def parse_sources(
             invalid.append(InvalidSource(collection, document["_id"], describe_errors(error)))
 
 
-def find_invalid_drivers(
-    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
-) -> list[InvalidSource]:
+def find_invalid_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> list[InvalidSource]:
     """Return the invalid ones of the sources of drivers, and of their groups."""
     ids, invalid = [make_id(fleet, driver_id) for driver_id in driver_ids], list[InvalidSource]()
     for collection in (store.drivers, store.driver_groups):
-        for _ in read_sources(collection, session, ids, invalid):
+        for _ in read_sources(collection, ids, invalid):
             pass
     return invalid
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 import orjson
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
@@ -81,7 +80,6 @@ def add_focus_area(trip: Document) -> Document:
 
 def read_trips(
     store: Store,
-    session: ClientSession,
     fleet: str,
     trip_ids: Iterable[str],
     invalid: list[InvalidSource],
@@ -92,23 +90,23 @@ def read_trips(
     Adds the invalid sources to `invalid`, and calls `check` with the others.
     """
     details: dict[str, Document | None] = dict.fromkeys(trip_ids)
-    for trip in read_sources(store.trips, session, [make_id(fleet, trip_id) for trip_id in details], invalid):
+    for trip in read_sources(store.trips, [make_id(fleet, trip_id) for trip_id in details], invalid):
         check(trip)
         details[trip["trip_id"]] = make_trip_detail(fleet, trip)
     present = [detail for detail in details.values() if detail]
-    for index, reason in set_dates(store, session, fleet, present).items():
+    for index, reason in set_dates(store, fleet, present).items():
         trip_id = present[index]["trip_id"]
         details[trip_id] = None
         invalid.append(InvalidSource("trips", make_id(fleet, trip_id), reason))
     return details
 
 
-def set_dates(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> dict[int, str]:
+def set_dates(store: Store, fleet: str, details: Sequence[Document]) -> dict[int, str]:
     """Set the dates of trips, and return why some of them are left out, by their index.
 
     A trip is left out if its date is not in the years 1 to 9999, or if its day has no room for it.
     """
-    zone, reasons = get_time_zone(store, fleet, session), dict[int, str]()
+    zone, reasons = get_time_zone(store, fleet), dict[int, str]()
     for index, detail in enumerate(details):
         if date := get_date(detail["trip_start_time"], zone):
             detail["date"] = date
@@ -116,7 +114,7 @@ def set_dates(store: Store, session: ClientSession, fleet: str, details: Sequenc
             reasons[index] = f"trip_start_time: Its date in {zone.key} is not in the years 1 to 9999."
     dated = {index: detail for index, detail in enumerate(details) if index not in reasons}
     reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
-    return reasons | dict.fromkeys(_find_excess(store, session, fleet, dated), reason)
+    return reasons | dict.fromkeys(_find_excess(store, fleet, dated), reason)
 
 
 def get_date(start_ms: int, zone: ZoneInfo) -> str | None:
@@ -127,17 +125,17 @@ def get_date(start_ms: int, zone: ZoneInfo) -> str | None:
         return None
 
 
-def _find_excess(store: Store, session: ClientSession, fleet: str, details: Mapping[int, Document]) -> list[int]:
+def _find_excess(store: Store, fleet: str, details: Mapping[int, Document]) -> list[int]:
     """Return the indices of the trips for which their day has no room: it has MAX_TRIPS_A_DAY other trips.
 
     The details, by index, take their places one after the other. Of several with the same trip_id, a later one takes
     the place of the earlier one, as it does of the stored one. Index: trip_details (fleet, driver_id, date, ...).
     """
-    counts = _count_trips(store, session, fleet, days_of(details.values()))
+    counts = _count_trips(store, fleet, days_of(details.values()))
     if max(counts.values(), default=0) + len(details) <= MAX_TRIPS_A_DAY:
         return []
     match = {"_id": {"$in": [detail["_id"] for detail in details.values()]}}
-    stored = store.trip_details.find(match, {"driver_id": 1, "date": 1}, session=session)
+    stored = store.trip_details.find(match, {"driver_id": 1, "date": 1})
     places = {detail["_id"]: Day(detail["driver_id"], detail["date"]) for detail in stored}
     excess = list[int]()
     for index, detail in details.items():
@@ -154,25 +152,25 @@ def _find_excess(store: Store, session: ClientSession, fleet: str, details: Mapp
     return excess
 
 
-def _count_trips(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Counter[Day]:
+def _count_trips(store: Store, fleet: str, days: Iterable[Day]) -> Counter[Day]:
     counts = Counter[Day]()
     for driver_ids, dates in group_by_dates(days):
         match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}
         group = {"_id": {"driver_id": "$driver_id", "date": "$date"}, "count": {"$sum": 1}}
-        found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], session=session, hint="day_trips")
+        found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], hint="day_trips")
         counts.update({Day(**day["_id"]): day["count"] for day in found})
     return counts
 
 
 def make_events(
-    store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None]
+    store: Store, fleet: str, details: Mapping[str, Document | None]
 ) -> dict[tuple[str, str], Document | None]:
     """Return the events of trips, by trip_id and `_id`; None is for one that is stored and should not be there.
 
     Details are by trip_id, and None for a trip that does not exist. Index: trip_events (fleet, trip_id).
     """
     match = {"fleet": fleet, "trip_id": {"$in": list(details)}}
-    stored = store.trip_events.find(match, {"trip_id": 1}, session=session)
+    stored = store.trip_events.find(match, {"trip_id": 1})
     events = dict[tuple[str, str], Document | None].fromkeys((event["trip_id"], event["_id"]) for event in stored)
     for detail in filter(None, details.values()):
         events |= {(event["trip_id"], event["_id"]): event for event in _make_events(detail)}
@@ -196,7 +194,7 @@ def _make_events(detail: Document) -> Iterator[Document]:
 
 
 def make_entries(
-    store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None], *, tombstones: bool
+    store: Store, fleet: str, details: Mapping[str, Document | None], *, tombstones: bool
 ) -> dict[str, Document | None]:
     """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated; None deletes one.
 
@@ -205,11 +203,11 @@ def make_entries(
     `run_transaction` has given the change its number.
     """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in details]}, "fleet": fleet}
-    stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match, session=session)}
+    stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match)}
     changed = {trip_id: detail for trip_id, detail in details.items() if _is_outdated(stored.get(trip_id), detail)}
     if not changed:
         return {}
-    state: Document = store.fleets.find_one({"_id": fleet}, session=session) or {"writes": 0, "written_at": None}
+    state: Document = store.fleets.find_one({"_id": fleet}) or {"writes": 0, "written_at": None}
     return {
         make_id(fleet, trip_id): _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
         if detail or tombstones

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from schemas.fields import SURROGATE
@@ -53,24 +52,24 @@ def write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -
     Returns why some are left out, by their index: the fleet would have too many groups.
     """
 
-    def write(session: ClientSession) -> dict[int, str]:
-        groups, left_out = _choose_groups(store, session, fleet, drivers)
+    def write() -> dict[int, str]:
+        groups, left_out = _choose_groups(store, fleet, drivers)
         sources = [driver.source for index, driver in enumerate(drivers) if index not in left_out]
-        write_by_id(store.drivers, session, {source["_id"]: source for source in sources})
-        write_by_id(store.driver_groups, session, groups)
-        materialize(store, session, fleet, {source["driver_id"] for source in sources}, {})
+        write_by_id(store.drivers, {source["_id"]: source for source in sources})
+        write_by_id(store.driver_groups, groups)
+        materialize(store, fleet, {source["driver_id"] for source in sources}, {})
         return left_out
 
     return run_transaction(store, fleet, write)
 
 
 def _choose_groups(
-    store: Store, session: ClientSession, fleet: str, drivers: Sequence[PreparedDriver]
+    store: Store, fleet: str, drivers: Sequence[PreparedDriver]
 ) -> tuple[dict[str, Document | None], dict[int, str]]:
     """Return the sources of the drivers' groups by `_id`, None for one to delete, and who is left out, by index."""
     sources, left_out = dict[str, Document | None](), dict[int, str]()
     grouped = {index: driver for index, driver in enumerate(drivers) if driver.groups is not None}
-    names = find_groups(store, session, fleet) if grouped else set()
+    names = find_groups(store, fleet) if grouped else set()
     for index, (source, groups) in grouped.items():
         if reason := add_groups(names, groups or ()):
             left_out[index] = f"groups: {reason}"
@@ -85,13 +84,13 @@ def write_trips(store: Store, fleet: str, trips: Sequence[PreparedTrip]) -> dict
     Returns why some are left out, by their index (`set_dates`).
     """
 
-    def write(session: ClientSession) -> dict[int, str]:
-        left_out = set_dates(store, session, fleet, [trip.detail for trip in trips])
+    def write() -> dict[int, str]:
+        left_out = set_dates(store, fleet, [trip.detail for trip in trips])
         written = [trip for index, trip in enumerate(trips) if index not in left_out]
         sources = {trip.source["_id"]: trip.source for trip in written}
         # The same schema has checked them, and MongoDB would take long to check each point of a trail again.
-        write_by_id(store.trips, session, sources, bypass_document_validation=True)
-        materialize(store, session, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
+        write_by_id(store.trips, sources, bypass_document_validation=True)
+        materialize(store, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
         return left_out
 
     return run_transaction(store, fleet, write)
@@ -100,9 +99,9 @@ def write_trips(store: Store, fleet: str, trips: Sequence[PreparedTrip]) -> dict
 def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
     """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
 
-    def delete(session: ClientSession) -> None:
-        write_by_id(store.drivers, session, dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids))
-        materialize(store, session, fleet, driver_ids, {})
+    def delete() -> None:
+        write_by_id(store.drivers, dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids))
+        materialize(store, fleet, driver_ids, {})
 
     run_transaction(store, fleet, delete)
 
@@ -120,11 +119,11 @@ def delete_trips(
     `tombstones` says whether the change feed reports the deletions.
     """
 
-    def delete(session: ClientSession) -> int:
+    def delete() -> int:
         match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}, **condition}
-        count = store.trips.delete_many(match, session=session).deleted_count
-        trips = read_trips(store, session, fleet, trip_ids, [])
-        materialize(store, session, fleet, (), trips, tombstones=tombstones)
+        count = store.trips.delete_many(match).deleted_count
+        trips = read_trips(store, fleet, trip_ids, [])
+        materialize(store, fleet, (), trips, tombstones=tombstones)
         return count
 
     return run_transaction(store, fleet, delete)

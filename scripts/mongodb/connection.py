@@ -11,7 +11,6 @@ from typing import Any
 import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
-from pymongo.client_session import ClientSession
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import connect
@@ -108,7 +107,11 @@ def open_store(config: Config | None = None, *, writes: bool = True, any_format:
 
 def find_fleets(store: Store) -> list[str]:
     """Return the fleets with stored data."""
-    return sorted({*store.fleets.distinct("_id")}.union(*(_find_fleets_of(store.db[name]) for name in SOURCES)))
+    return sorted(
+        {state["_id"] for state in store.fleets.find({}, {"_id": 1})}.union(
+            *(_find_fleets_of(store.db[name]) for name in SOURCES)
+        )
+    )
 
 
 def has_data(store: Store, fleet: str) -> bool:
@@ -124,20 +127,18 @@ def require_fleet(store: Store, fleet: str) -> None:
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}")
 
 
-def require_drivers(store: Store, session: ClientSession, fleet: str, driver_ids: Sequence[str], outcome: str) -> None:
+def require_drivers(store: Store, fleet: str, driver_ids: Sequence[str], outcome: str) -> None:
     """Raise click.ClickException if the fleet does not have one of the drivers. `outcome` says what did not happen."""
     known = {
         driver_id
         for batch in batches(driver_ids, IDS_PER_COMMAND)
-        for driver_id in find_profiles(store, {"fleet": fleet, "driver_id": {"$in": batch}}, session=session)
+        for driver_id in find_profiles(store, {"fleet": fleet, "driver_id": {"$in": batch}})
     }
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
         # Quoted, because spaces count, and so that what cannot be seen is escaped.
         named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
         more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
-        raise click.ClickException(
-            f"The fleet {fleet} has no driver {named}{more}: {outcome}.{name_other_fleets(store, fleet)}"
-        )
+        raise click.ClickException(f"The fleet {fleet} has no driver {named}{more}: {outcome}.")
 
 
 def name_other_fleets(store: Store, fleet: str) -> str:

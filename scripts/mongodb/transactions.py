@@ -23,29 +23,30 @@ WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
 FEED_KEY_BYTES = 32
 
 
-def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
+def run_transaction(store: Store, fleet: str, change: Callable[[], T]) -> T:
     """Call `change` in a transaction, and return its result.
 
     Transactions of one fleet run one after the other. If a transaction conflicts with another one, `change` is called
-    again; so it must have no effects other than writes in its session. Raises click.ClickException if MongoDB has
+    again; so it must have no effects other than writes. PyMongo passes the session of the transaction to all operations
+    within. Raises click.ClickException if MongoDB has
     aborted the transaction for two minutes, which is how long PyMongo repeats one.
     """
     started, has_printed = time.monotonic(), False
 
-    def run(session: ClientSession) -> T:
+    def run(_: ClientSession) -> T:
         nonlocal has_printed
         try:
-            lock_fleet(store, session, fleet)
+            lock_fleet(store, fleet)
         except OperationFailure as error:
             is_late = time.monotonic() - started > MESSAGE_AFTER_SECONDS
             if error.code == WRITE_CONFLICT and is_late and not has_printed:
                 has_printed = True
                 echo(f"Waiting for another command that writes to {fleet}, for two minutes at most ...", err=True)
             raise
-        return change(session)
+        return change()
 
     try:
-        with store.db.client.start_session() as session:
+        with store.db.client.start_session().bind() as session:
             return session.with_transaction(run)
     except OperationFailure as error:
         if not error.has_error_label(TRANSIENT):
@@ -61,7 +62,7 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
         ) from error
 
 
-def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
+def lock_fleet(store: Store, fleet: str) -> None:
     """Lock the fleet until the transaction ends, and give the transaction its number.
 
     MongoDB aborts any other transaction that changes the state of the fleet. The first transaction begins the change
@@ -72,12 +73,12 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
         "$currentDate": {"written_at": True},
         "$setOnInsert": {"feed_key": make_feed_key(), "format": FORMAT},
     }
-    if store.fleets.update_one({"_id": fleet}, change, upsert=True, session=session).upserted_id is None:
+    if store.fleets.update_one({"_id": fleet}, change, upsert=True).upserted_id is None:
         return
     newest_first = [("change", DESCENDING), ("trip_id", DESCENDING)]
-    newest = store.trip_changes.find_one({"fleet": fleet}, {"change": 1}, sort=newest_first, session=session)
+    newest = store.trip_changes.find_one({"fleet": fleet}, {"change": 1}, sort=newest_first)
     if newest:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"writes": newest["change"] + 1}}, session=session)
+        store.fleets.update_one({"_id": fleet}, {"$set": {"writes": newest["change"] + 1}})
 
 
 def make_feed_key() -> str:
@@ -87,7 +88,6 @@ def make_feed_key() -> str:
 
 def write_by_id(
     collection: DocumentCollection,
-    session: ClientSession,
     documents: Mapping[str, Document | None],
     match: Document | None = None,
     **options: Any,
@@ -99,7 +99,7 @@ def write_by_id(
     """
     if not documents:
         return
-    found = collection.find(match or {"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
+    found = collection.find(match or {"_id": {"$in": list(documents)}}, {"_id": 1})
     stored = {document["_id"] for document in found}
     operations = list[Operation]()
     for _id, document in documents.items():
@@ -108,16 +108,14 @@ def write_by_id(
         else:
             # An insert takes MongoDB less time than an upsert.
             operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
-    write_all(collection, session, operations, **options)
+    write_all(collection, operations, **options)
 
 
-def write_all(
-    collection: DocumentCollection, session: ClientSession, operations: list[Operation], **options: Any
-) -> None:
+def write_all(collection: DocumentCollection, operations: list[Operation], **options: Any) -> None:
     """Write in a transaction. Raises BulkWriteError for the first operation that fails."""
     # In order: a write that fails ends the transaction. Otherwise PyMongo would send the next command, whose error says
     # only that the transaction was aborted, and would repeat the transaction for two minutes. Sorted by their type, as
     # many operations as possible are one command.
     if operations:
         operations.sort(key=lambda operation: type(operation).__name__)
-        collection.bulk_write(operations, session=session, **options)
+        collection.bulk_write(operations, **options)

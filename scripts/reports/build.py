@@ -1,12 +1,12 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from gridfs.errors import GridFSError
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
@@ -50,12 +50,15 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
     units = units or _get_units(store, fleet, window)
     remove_unused_files(store, fleet)
     while True:
-        with store.db.client.start_session(snapshot=True) as session:
-            collector = FigureCollector(store, session, fleet, window)
-            trips_version = get_trips_version(store, session, fleet, window)
-            erasures = _count_erasures(store, session, fleet)
-            with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
-                csv_file = write_file(store, fleet, window, "csv", _render_csv(collector, bar))
+        with tempfile.TemporaryFile() as content:
+            # Nothing can be written to the database while a snapshot is read.
+            with store.snapshot(), make_bar(fleet, _count_drivers(store, fleet)) as bar:
+                collector = FigureCollector(store, fleet, window)
+                trips_version = get_trips_version(store, fleet, window)
+                erasures = _count_erasures(store, fleet)
+                content.writelines(_render_csv(collector, bar))
+            content.seek(0)
+            csv_file = write_file(store, fleet, window, "csv", content)
         page = make_page(collector.figures, UNITS[units])
         files = {"csv": csv_file, "page": write_file(store, fleet, window, "page", [page])}
         report = {
@@ -74,7 +77,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
 def is_current(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Return whether a fleet has the report on a calendar week or month, and what it shows has not changed since."""
     report = store.reports.find_one(match_report(fleet, window))
-    return report is not None and report["trips_version"] == get_trips_version(store, None, fleet, window)
+    return report is not None and report["trips_version"] == get_trips_version(store, fleet, window)
 
 
 def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
@@ -84,25 +87,25 @@ def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
     return report["units"] if report else MILES
 
 
-def _publish(store: Store, session: ClientSession, report: Document, erasures: int) -> bool:
+def _publish(store: Store, report: Document, erasures: int) -> bool:
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
-    if _count_erasures(store, session, report["fleet"]) != erasures:
+    if _count_erasures(store, report["fleet"]) != erasures:
         return False
     identity = match_report(report["fleet"], window_of(report))
-    if replaced := store.reports.find_one(identity, session=session):
-        mark_replaced(store, session, replaced)
-    store.reports.replace_one(identity, report, upsert=True, session=session)
+    if replaced := store.reports.find_one(identity):
+        mark_replaced(store, replaced)
+    store.reports.replace_one(identity, report, upsert=True)
     return True
 
 
-def _count_erasures(store: Store, session: ClientSession, fleet: str) -> int:
+def _count_erasures(store: Store, fleet: str) -> int:
     """Return how many drivers of a fleet were erased."""
-    state = store.fleets.find_one({"_id": fleet}, {"erasures": 1}, session=session) or {}
+    state = store.fleets.find_one({"_id": fleet}, {"erasures": 1}) or {}
     return int(state.get("erasures", 0))
 
 
-def _count_drivers(store: Store, session: ClientSession, fleet: str) -> int:
-    head = store.fleet_drivers.find_one({"fleet": fleet, "offset": HEAD_OFFSET}, session=session)
+def _count_drivers(store: Store, fleet: str) -> int:
+    head = store.fleet_drivers.find_one({"fleet": fleet, "offset": HEAD_OFFSET})
     return int(head["driver_count"]) if head else 0
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import orjson
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
@@ -107,12 +106,12 @@ class Figures(Group):
 class FigureCollector:
     """Reads the rows of a report, and counts drivers on the way. What the fleet adds up to is in `fleet_periods`."""
 
-    def __init__(self, store: Store, session: ClientSession, fleet: str, window: ReportWindow) -> None:
-        self._store, self._session, self._fleet = store, session, fleet
+    def __init__(self, store: Store, fleet: str, window: ReportWindow) -> None:
+        self._store, self._fleet = store, fleet
         self._dates, self._dates_before = window.dates, window.dates_before
         # Those of the chunks read who may be among the best and worst.
         self._candidates: list[Row] = []
-        zone, (policy, _) = get_time_zone(store, fleet, session), get_trips_state(store, fleet, session)
+        zone, (policy, _) = get_time_zone(store, fleet), get_trips_state(store, fleet)
         self.figures = Figures(
             fleet=fleet, window=window, time_zone=zone.key, built_at=now_ms(), implausible_policy=policy
         )
@@ -134,7 +133,7 @@ class FigureCollector:
 
     def _find_profiles(self, after_id: str) -> dict[str, Document]:
         drivers = {"fleet": self._fleet, "driver_id": {"$gt": after_id}}
-        return find_profiles(self._store, drivers, "json", "groups", limit=CHUNK_DRIVERS, session=self._session)
+        return find_profiles(self._store, drivers, "json", "groups", limit=CHUNK_DRIVERS)
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, tuple[Document, bool]]:
         """Return the summary of each driver who drove, and whether it counts implausible trips."""
@@ -142,7 +141,7 @@ class FigureCollector:
         are_counted = self.figures.implausible_policy == COUNTED
         return {
             found["_id"]: (make_driving_summary(found["totals"]), are_counted and found[IMPLAUSIBLE_COUNT] > 0)
-            for found in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
+            for found in self._store.driver_periods.aggregate(pipeline, hint="period")
             if found["totals"]["trip_count"]
         }
 
@@ -192,7 +191,7 @@ class FigureCollector:
         match = {"segment": {"$in": segments}, "period": DAY, "start_date": {"$in": dates}}
         fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1, "parts": 1}
         days = defaultdict[str, Days](dict)
-        for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):
+        for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields):
             days[day["segment"]][day["start_date"]] = day
         return days
 
@@ -203,7 +202,7 @@ def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
     return sign * summary["fm_score"], -summary["distance_miles"], row.driver["driver_id"]
 
 
-def get_trips_version(store: Store, session: ClientSession | None, fleet: str, window: ReportWindow) -> str:
+def get_trips_version(store: Store, fleet: str, window: ReportWindow) -> str:
     """Return a version of what a report on a calendar week or month shows of trips: those of it, and of the one before.
 
     It changes with the time zone and with who is in which group, too, but not with the names and travel dates of
@@ -212,11 +211,11 @@ def get_trips_version(store: Store, session: ClientSession | None, fleet: str, w
     """
     start, before = window.dates[0], window.dates_before[0]
     match, fields = {"fleet": fleet, "period": window.period}, {"_id": 0, "driver_id": 1, "segment": 1, "version": 1}
-    groups = find_members(store, session, fleet)
-    drivers = store.driver_periods.find({**match, "start_date": start}, fields, sort=BY_DRIVER, session=session)
+    groups = find_members(store, fleet)
+    drivers = store.driver_periods.find({**match, "start_date": start}, fields, sort=BY_DRIVER)
     of_segments = {**match, "segment": {"$in": _name_segments(groups)}, "start_date": {"$in": [start, before]}}
-    sums = store.fleet_periods.find(of_segments, fields, sort=BY_SEGMENT, session=session)
-    return version_of(get_time_zone(store, fleet, session).key, groups, [*sums], [*drivers])
+    sums = store.fleet_periods.find(of_segments, fields, sort=BY_SEGMENT)
+    return version_of(get_time_zone(store, fleet).key, groups, [*sums], [*drivers])
 
 
 def _name_segments(groups: Iterable[str]) -> list[str]:

@@ -14,7 +14,6 @@ from typing import Any
 from bson import ObjectId
 from gridfs import GridFSBucket
 from pymongo import ASCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, Document, Store
 from app.store.reports import BUCKET, FILES
@@ -47,11 +46,11 @@ def read_rows(store: Store, file_id: str) -> Iterator[list[str]]:
     yield from csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
 
 
-def mark_replaced(store: Store, session: ClientSession, report: Document) -> None:
+def mark_replaced(store: Store, report: Document) -> None:
     """Record that the files of a report are no longer used from now on."""
     ids = [report[name]["file_id"] for name in FILES if name in report]
     change = {"$set": {"metadata.left_at": now_ms()}}
-    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, change, session=session)
+    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, change)
 
 
 def remove_files_of(store: Store, fleet: str, window: ReportWindow) -> None:

@@ -50,5 +50,6 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
 def test_other_fleets_do_not_wait_for_a_locked_one(command, mongod, write_lines):
     path = write_lines("trips.ndjson", make_trip())
     with mongod.client.start_session() as session, session.start_transaction():
-        lock_fleet(Store.of(mongod), session, FLEET)
+        with session.bind(end_session=False):
+            lock_fleet(Store.of(mongod), FLEET)
         assert command("import", "--fleet", "f2", "--trips", str(path)).exit_code == 0

@@ -155,8 +155,10 @@ def test_one_invalid_or_unknown_driver_and_no_key_is_issued(command, mongod, std
 @pytest.mark.usefixtures("drivers")
 def test_an_unknown_driver_is_named_in_one_line_and_so_are_the_fleets_if_the_fleet_is_wrong(command, mongod):
     results = [command("keys", "issue", "--fleet", fleet, "--driver", "d9") for fleet in ("f1", "f9")]
-    errors = [f"Error: The fleet {fleet} has no driver 'd9': no key was issued." for fleet in ("f1", "f9")]
-    assert [result.stderr for result in results] == [f"{errors[0]}\n", f"{errors[1]} The fleets are: f1.\n"]
+    assert [result.stderr for result in results] == [
+        "Error: The fleet f1 has no driver 'd9': no key was issued.\n",
+        "Error: Nothing is stored for the fleet f9. The fleets are: f1.\n",
+    ]
     assert [(result.exit_code, result.stdout) for result in results] == [(1, ""), (1, "")]
     assert (mongod["keys"].count_documents({}), mongod.fleets.distinct("_id")) == (0, ["f1"])
 

@@ -21,8 +21,8 @@ def collect(mongod):
     """Return the rows of a report, and the figures of its page."""
 
     def collect(date=DATE, period="week"):
-        with (store := Store.of(mongod)).db.client.start_session(snapshot=True) as session:
-            collector = FigureCollector(store, session, "f1", ReportWindow(date, period))
+        with (store := Store.of(mongod)).snapshot():
+            collector = FigureCollector(store, "f1", ReportWindow(date, period))
             return list(itertools.chain.from_iterable(collector.rows())), collector.figures
 
     return collect

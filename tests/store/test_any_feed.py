@@ -45,7 +45,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.clock = self.travel.start()
         self.service = Service(memory_client()["feed"], **NO_LIMITS, log_level="ERROR")
         # With one from before the feed began, a client starts again without knowing.
-        run_transaction(self.service.store, FLEET, lambda _: None)
+        run_transaction(self.service.store, FLEET, lambda: None)
         self.ends, self.written, self.expected_deletions, self.all_clients = {}, Counter(), set(), []
 
     @contextmanager

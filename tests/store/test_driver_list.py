@@ -22,9 +22,9 @@ def put(store, ids, alias="A"):
 
 
 def remove(store, ids):
-    def delete(session):
-        store.drivers.delete_many({"_id": {"$in": [make_id(FLEET, driver_id) for driver_id in ids]}}, session=session)
-        materialize(store, session, FLEET, ids, {})
+    def delete():
+        store.drivers.delete_many({"_id": {"$in": [make_id(FLEET, driver_id) for driver_id in ids]}})
+        materialize(store, FLEET, ids, {})
 
     run_transaction(store, FLEET, delete)
 

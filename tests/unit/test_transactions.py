@@ -25,7 +25,8 @@ def run_four_times(run):
 def repeating_store():
     """A store whose sessions run a transaction four times."""
     session = SimpleNamespace(with_transaction=run_four_times)
-    client = SimpleNamespace(start_session=lambda: contextlib.nullcontext(session))
+    session.bind = lambda: contextlib.nullcontext(session)
+    client = SimpleNamespace(start_session=lambda: session)
     return SimpleNamespace(db=SimpleNamespace(client=client))
 
 
