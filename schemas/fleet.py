@@ -31,8 +31,7 @@ IMPLAUSIBLE_COUNT = "implausible_trip_count"
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
 SUMMARY_FIELDS = tuple(DrivingSummary().fields)
 AFTER_TRIP_COUNT = SUMMARY_FIELDS.index("trip_count") + 1
-# The parameter, and the field of a trip and of a part of a sum. The last of its values is for trips without one.
-INSURANCE_PERIOD = "insurance_period"
+# The values of the parameter and of the field `insurance_period` of a part of a sum. The last is for trips without one.
 NO_INSURANCE_PERIOD = "none"
 INSURANCE_PERIODS = ("1", "2", "3", NO_INSURANCE_PERIOD)
 
@@ -159,7 +158,7 @@ def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]
     without = parts.get(NO_INSURANCE_PERIOD, {})
     parts[NO_INSURANCE_PERIOD] = {name: without.get(name, 0) - whole[name] for name in CONTRIBUTION}
     return [
-        {INSURANCE_PERIOD: name, **{field: number for field, number in part.items() if number}}
+        {"insurance_period": name, **{field: number for field, number in part.items() if number}}
         for name, part in parts.items()
     ]
 

@@ -8,7 +8,7 @@ from pymongo import ASCENDING
 from app.store import Document, Result, Store
 from app.store.groups import find_drivers_of_group
 from app.store.scope import Scope
-from schemas.fleet import INSURANCE_PERIOD, NO_INSURANCE_PERIOD, make_segment
+from schemas.fleet import NO_INSURANCE_PERIOD, make_segment
 from schemas.periods import FIRST_AND_LAST_DATE
 
 # More than the days of 24 months, so that all arrive in the first batch.
@@ -31,7 +31,7 @@ def find_fleet_aggregate(
     """
     projection: Document = {"_id": 0} | dict.fromkeys(("start_date", "version", "json"), 1)
     if insurance_period is not None:
-        projection["parts"] = {"$elemMatch": {INSURANCE_PERIOD: insurance_period}}
+        projection["parts"] = {"$elemMatch": {"insurance_period": insurance_period}}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     dates = {"$gte": start_date, "$lte": end_date}
     match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from app.store import Document, Store
-from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
+from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
@@ -79,7 +79,7 @@ def _flatten(document: Document, whole: str) -> Numbers:
         (None, name): number for name, number in document.get(whole, {}).items()
     }
     for part in document.get("parts", ()):
-        numbers |= {(part[INSURANCE_PERIOD], name): part[name] for name in CONTRIBUTION if name in part}
+        numbers |= {(part["insurance_period"], name): part[name] for name in CONTRIBUTION if name in part}
     return numbers
 
 
@@ -113,7 +113,7 @@ def _add_up(store: Store, fleet: str, match: Document, segment: str = "") -> Sum
     """Return what the matching documents of drivers add up to."""
     sums: Sums = defaultdict(Counter)
     for field in ("contribution", "parts"):
-        key = {"period": "$period", "start_date": "$start_date", INSURANCE_PERIOD: f"${field}.{INSURANCE_PERIOD}"}
+        key = {"period": "$period", "start_date": "$start_date", "insurance_period": f"${field}.insurance_period"}
         pipeline: list[Document] = [
             {"$match": {"fleet": fleet, **match}},
             {"$project": {"period": 1, "start_date": 1, field: 1}},
@@ -122,7 +122,7 @@ def _add_up(store: Store, fleet: str, match: Document, segment: str = "") -> Sum
         ]
         for found in store.driver_periods.aggregate(pipeline):
             found_key = found.pop("_id")
-            part = found_key.get(INSURANCE_PERIOD)
+            part = found_key.get("insurance_period")
             numbers = {(part, name): number for name, number in found.items()}
             sums[SumKey(segment, found_key["period"], found_key["start_date"])].update(numbers)
     return sums
@@ -169,7 +169,7 @@ def _make_part(insurance_period: str, numbers: Numbers, sums: Mapping[str, int])
     part = {name: number for name in CONTRIBUTION if (number := numbers.get((insurance_period, name), 0))}
     if not part:
         return None
-    return {INSURANCE_PERIOD: insurance_period, **part, **_render(add_whole(insurance_period, part, sums))}
+    return {"insurance_period": insurance_period, **part, **_render(add_whole(insurance_period, part, sums))}
 
 
 def _render(sums: Mapping[str, int]) -> Document:

@@ -15,14 +15,7 @@ from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import (
-    IMPLAUSIBLE_COUNT,
-    INSURANCE_PERIOD,
-    INSURANCE_PERIODS,
-    NO_INSURANCE_PERIOD,
-    make_contribution,
-    make_parts,
-)
+from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIODS, NO_INSURANCE_PERIOD, make_contribution, make_parts
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
@@ -40,7 +33,7 @@ OF_TRIPS = {
     "trips": {"$push": "$summary"},
     "trip_ends": {"$push": "$trip_end_time"},
     "last_trip_end": {"$max": "$trip_end_time"},
-    INSURANCE_PERIOD: {"$max": f"${INSURANCE_PERIOD}"},
+    "insurance_period": {"$max": "$insurance_period"},
 }
 # What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
 OF_DAYS = {"days": "$json", "have_insurance_periods": HAS_INSURANCE_PERIODS}
@@ -97,7 +90,7 @@ def make_days(store: Store, fleet: str, days: Iterable[Day]) -> dict[PeriodIdent
         pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
         found = list(store.trip_details.aggregate(pipeline, hint="day_trips"))
         sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
-        has_parts = [day for day, of_day in sums.items() if of_day.pop(INSURANCE_PERIOD) is not None]
+        has_parts = [day for day, of_day in sums.items() if of_day.pop("insurance_period") is not None]
         totals = _sum_insurance_periods(store, fleet, has_parts, policy)
         for day, of_day in sums.items():
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
@@ -109,11 +102,11 @@ def _sum_insurance_periods(
 ) -> dict[Day, dict[str, Document]]:
     """Return the totals of days by insurance period: those of the trips that the `policy` counts."""
     totals = defaultdict[Day, dict[str, Document]](dict)
-    key = {**OF_DAY, INSURANCE_PERIOD: {"$ifNull": [f"${INSURANCE_PERIOD}", NO_INSURANCE_PERIOD]}}
+    key = {**OF_DAY, "insurance_period": {"$ifNull": ["$insurance_period", NO_INSURANCE_PERIOD]}}
     for driver_ids, dates in group_by_dates(days):
         pipeline = _sum_trips(fleet, driver_ids, dates, policy, key, {})
         for found in store.trip_details.aggregate(pipeline, hint="day_trips"):
-            name = str(found["_id"].pop(INSURANCE_PERIOD))
+            name = str(found["_id"].pop("insurance_period"))
             if name in INSURANCE_PERIODS:
                 totals[Day(**found["_id"])][name] = found["totals"] | {IMPLAUSIBLE_COUNT: found[IMPLAUSIBLE_COUNT]}
     return totals
@@ -137,7 +130,7 @@ def _sum_trips(
     others = {**of_trips, IMPLAUSIBLE_COUNT: {"$sum": {"$cond": [is_implausible, 1, 0]}}}
     # $sum ignores what is null.
     fields = {
-        **dict.fromkeys(("driver_id", "date", "trip_end_time", "summary", "implausible", INSURANCE_PERIOD), 1),
+        **dict.fromkeys(("driver_id", "date", "trip_end_time", "summary", "implausible", "insurance_period"), 1),
         "totals": {"$cond": [is_implausible, None, "$totals"]},
     }
     left_out = [{"$project": fields}] if policy == LEFT_OUT else []

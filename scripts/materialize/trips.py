@@ -14,7 +14,6 @@ from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.fields import MIN_EPOCH_MS
-from schemas.fleet import INSURANCE_PERIOD
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
@@ -67,7 +66,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
         # trip that is exported and imported again has lost the difference.
         "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TRIP_TOTALS_FIELDS})),
         **({"implausible": implausible} if implausible else {}),
-        **({INSURANCE_PERIOD: period} if (period := trip[INSURANCE_PERIOD]) is not None else {}),
+        **({"insurance_period": period} if (period := trip["insurance_period"]) is not None else {}),
         **{name: text.decode() for name, text in fragments.items()},
         "version": version_of_texts([source, *fragments.values()]),
     }

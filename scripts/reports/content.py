@@ -15,14 +15,7 @@ from pymongo import ASCENDING
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
 from app.store.fleets import get_time_zone, get_trips_state
-from schemas.fleet import (
-    IMPLAUSIBLE_COUNT,
-    INSURANCE_PERIOD,
-    INSURANCE_PERIODS,
-    add_whole,
-    make_fleet_summary,
-    make_segment,
-)
+from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import DAY, now_ms
 from schemas.plausibility import COUNTED
 from schemas.report import ReportWindow
@@ -236,7 +229,7 @@ def _add_up(dates: Sequence[str], days: Days, insurance_period: str | None = Non
         # A damaged document has no sums.
         sums = day.get("sums", {})
         if insurance_period is not None:
-            parts = {part[INSURANCE_PERIOD]: part for part in day.get("parts", ())}
+            parts = {part["insurance_period"]: part for part in day.get("parts", ())}
             sums = add_whole(insurance_period, parts.get(insurance_period, {}), sums)
         found.update(sums)
     return found
