@@ -24,7 +24,7 @@ def make_csv_writer(page: Schema) -> Callable[[Mapping[str, Any]], Iterator[byte
     A column is a field. The names of nested ones are joined by dots. Lists of objects are left out.
     """
     ((name, rows),) = [(name, field) for name, field in page.fields.items() if isinstance(field, Objects)]
-    paths = list(find_columns(cast(Nested, rows.inner).schema))
+    paths = list(_find_columns(cast(Nested, rows.inner).schema))
 
     def write(content: Mapping[str, Any]) -> Iterator[bytes]:
         yield begin_csv(map(".".join, paths))
@@ -34,11 +34,11 @@ def make_csv_writer(page: Schema) -> Callable[[Mapping[str, Any]], Iterator[byte
     return write
 
 
-def find_columns(schema: Schema, *above: str) -> Iterator[tuple[str, ...]]:
+def _find_columns(schema: Schema, *above: str) -> Iterator[tuple[str, ...]]:
     """Yield the path of each field, nested ones included. Lists of objects are left out."""
     for name, field in schema.fields.items():
         if isinstance(field, Object):
-            yield from find_columns(field.schema, *above, name)
+            yield from _find_columns(field.schema, *above, name)
         elif not isinstance(field, Objects):
             yield (*above, name)
 

@@ -1,16 +1,13 @@
 """Reports: the window of a report, the links to it, the rows of its CSV file, and the units of its page."""
 
 import datetime
-import functools
 import itertools
-import operator
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import Schema
 
-from schemas.csv_rows import find_columns
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
 from schemas.periods import (
@@ -24,7 +21,7 @@ from schemas.periods import (
     first_of_month,
 )
 from schemas.score import COUNTED_BEHAVIOURS, MIN_DISTANCE_MILES, compute_points_lost
-from schemas.summary import DrivingSummary
+from schemas.summary import FOCUS_FLAGS, TOTALS
 
 # The earliest report dates with a window before them, and one before that, to which the report compares it.
 FIRST_REPORT_DATES = {WEEK: "0001-01-15", MONTH: "0001-03-01"}
@@ -94,29 +91,22 @@ class ReportLinks(Schema):
     expires_at = EpochMs("Time at which both links expire, in epoch milliseconds.", example=1_773_044_100_000)
 
 
-SECONDS, HOURS = "_seconds", "_hours"
 SECONDS_PER_HOUR = 3600
-
-
-def _with_hours(name: str) -> tuple[str, ...]:
-    """Return the columns of a total: its name, and for an amount in seconds that of the same in hours."""
-    return (name, f"{name.removesuffix(SECONDS)}{HOURS}") if name.endswith(SECONDS) else (name,)
-
-
 # The decimals of an amount, by the last word of its name. A sum of doubles has more, which mean nothing.
 UNIT_DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
-# A row has the fields of the Driver, the groups, totals of the summary, a rate and the points lost for each behaviour,
-# and the score.
-SCORE = ("fm_score", "fm_grade")
-DRIVER_COLUMNS = tuple(Driver().fields)
-TOTAL_PATHS = tuple(path for path in find_columns(DrivingSummary()) if path[0] not in SCORE)
+# For each total in seconds the column with the same in hours.
+HOURS = {name: f"{name.removesuffix('seconds')}hours" for name in TOTALS if name.endswith("_seconds")}
+# A row has the fields of the Driver, the groups, totals and the focus area of the summary, a rate and the points lost
+# for each behaviour, and the score.
 HEADER = (
-    *DRIVER_COLUMNS,
+    *Driver().fields,
     "groups",
-    *(name for *_, total in TOTAL_PATHS for name in _with_hours(total)),
+    *(column for name in TOTALS for column in (name, HOURS.get(name)) if column),
+    *FOCUS_FLAGS.values(),
     *(f"{name}_per_100_miles" for name in COUNTED_BEHAVIOURS),
     *(f"{name}_points_lost" for name in COUNTED_BEHAVIOURS),
-    *SCORE,
+    "fm_score",
+    "fm_grade",
 )
 
 
@@ -154,21 +144,16 @@ def row(driver: dict[str, Any], groups: Sequence[str], summary: dict[str, Any] |
 
     Without a summary, because the driver did not drive, the values after the groups are None.
     """
-    driver_values = [*(driver[name] for name in DRIVER_COLUMNS), "; ".join(groups) or None]
-    if summary is None:
-        return driver_values + [None] * (len(HEADER) - len(driver_values))
-    totals: list[Any] = []
-    for path in TOTAL_PATHS:
-        total: Any = functools.reduce(operator.getitem, path, summary)
-        totals += [total, total / SECONDS_PER_HOUR] if path[-1].endswith(SECONDS) else [total]
-    events, miles = summary["events_summary"], summary["distance_miles"]
-    rates = [rate(events[f"{name}_count"], miles) for name in COUNTED_BEHAVIOURS]
-    points_lost = compute_points_lost(summary)
-    points = [points_lost[name] for name in COUNTED_BEHAVIOURS]
-    values = [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]
-    return [_round(name, value) for name, value in zip(HEADER, values, strict=True)]
+    values: dict[str, Any] = {**dict.fromkeys(HEADER), **driver, "groups": "; ".join(groups) or None}
+    if summary is not None:
+        events, miles = summary["events_summary"], summary["distance_miles"]
+        values |= {**summary, **events, **summary["focus_area"]}
+        values |= {hours: values[seconds] / SECONDS_PER_HOUR for seconds, hours in HOURS.items()}
+        values |= {f"{name}_per_100_miles": rate(events[f"{name}_count"], miles) for name in COUNTED_BEHAVIOURS}
+        values |= {f"{name}_points_lost": points for name, points in compute_points_lost(summary).items()}
+    return [_round(name, values[name]) for name in HEADER]
 
 
 def _round(name: str, value: Any) -> Any:
     decimals = UNIT_DECIMALS.get(name.rpartition("_")[2])
-    return value if decimals is None else round(value, decimals)
+    return value if value is None or decimals is None else round(value, decimals)
