@@ -6,20 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dateutil.relativedelta import relativedelta
 from marshmallow import Schema
 
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
-from schemas.periods import (
-    DAY,
-    DAYS_A_WEEK,
-    FIRST_AND_LAST_DATE,
-    MONTH,
-    WEEK,
-    LongPeriodName,
-    dates_from,
-    first_of_month,
-)
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_from, first_of_month
 from schemas.score import COUNTED_BEHAVIOURS, MIN_DISTANCE_MILES, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, TOTALS
 
@@ -54,8 +46,8 @@ class ReportWindow(NamedTuple):
     def dates(self) -> list[str]:
         """The dates that the report covers."""
         end = datetime.date.fromisoformat(self.report_date)
-        count = (end - datetime.timedelta(1)).day if self.period == MONTH else DAYS_A_WEEK
-        return dates_from(str(end - datetime.timedelta(count)), count)
+        start = end - (relativedelta(months=1) if self.period == MONTH else relativedelta(weeks=1))
+        return dates_from(str(start), (end - start).days)
 
     @property
     def dates_before(self) -> list[str]:
