@@ -31,23 +31,15 @@ class CircuitBreaker:
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
         """Run a call to the dependency. Raises CircuitOpen while another thread probes."""
-        if not self._is_open:
-            with self._watch():
+        with contextlib.ExitStack() as stack:
+            if self._is_open:
+                if not self._probing.acquire(blocking=False):
+                    raise CircuitOpen("no response recently; another request is the probe")
+                stack.callback(self._probing.release)
+                stack.enter_context(self._probe())
+            try:
                 yield
-            return
-        if not self._probing.acquire(blocking=False):
-            raise CircuitOpen("no response recently; another request is the probe")
-        try:
-            with self._watch(), self._probe():
-                yield
-        finally:
-            self._probing.release()
-
-    @contextlib.contextmanager
-    def _watch(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self._is_open = self._is_outage(error)
-            raise
-        self._is_open = False
+            except BaseException as error:
+                self._is_open = self._is_outage(error)
+                raise
+            self._is_open = False
