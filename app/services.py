@@ -16,6 +16,7 @@ from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import ApiKey
 from app.store.scope import Scope
+from app.store.visibility import get_max_visible_end_ms
 from schemas.periods import UTC, get_today
 
 if TYPE_CHECKING:
@@ -69,3 +70,8 @@ def get_request_time_zone() -> ZoneInfo:
 def get_request_today() -> datetime.date:
     """Return which day it is in the time zone of the request."""
     return get_today(get_request_time_zone())
+
+
+def get_request_max_end_ms() -> int:
+    """Return the latest end (epoch ms) of a trip that the current request may see."""
+    return get_max_visible_end_ms(get_services().config.processing_delay_hours)

@@ -20,6 +20,8 @@ TRIP_SUMMARY_FIELDS, TRIP_DETAIL_FIELDS = fields_of(TripSummary), fields_of(Trip
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
 DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL_FIELDS if name not in TRIP_SUMMARY_FIELDS)
 TRACKING_INDEX = "tracking_id"
+# The number of trips on a page in detail form.
+DETAIL_LIMIT = 5
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
 
@@ -80,15 +82,7 @@ def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before:
 
 
 def find_trips(
-    store: Store,
-    scope: Scope,
-    filter_param: str,
-    filter_value: str,
-    *,
-    max_end_ms: int,
-    page: int,
-    limit: int,
-    fields: Fields,
+    store: Store, scope: Scope, filter_param: str, filter_value: str, *, max_end_ms: int, page: int, fields: Fields
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
@@ -96,16 +90,16 @@ def find_trips(
     fragments that `fields` of the page select. Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time,
     trip_id, trip_end_time, driver_id).
     """
-    page_request, trip_fields = PageRequest(page, limit), fields.get("trips") or {}
+    page_request, trip_fields = PageRequest(page, DETAIL_LIMIT), fields.get("trips") or {}
     match, order, hint = _choose_index(scope, filter_param, filter_value)
     match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     fragments = [name for name in DETAIL_FRAGMENTS if name in trip_fields]
     projection = {"_id": 0, **dict.fromkeys(["version", "summary", *fragments], 1)}
     with store.snapshot():
         found = store.trip_details.find(match, projection, sort=order).hint(hint)
-        trips = list(found.skip(page_request.skip).limit(limit))
+        trips = list(found.skip(page_request.skip).limit(DETAIL_LIMIT))
         # A page that is not full is the last one, so the count follows from it.
-        if 0 < len(trips) < limit or (page == 1 and not trips):
+        if 0 < len(trips) < DETAIL_LIMIT or (page == 1 and not trips):
             count = page_request.skip + len(trips)
         else:
             options: Any = {"hint": hint} if hint else {}

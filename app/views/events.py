@@ -6,9 +6,8 @@ from flask import Blueprint
 
 from app.endpoint import Representation, ResultEndpoint
 from app.responses import stream_json
-from app.services import get_scope, get_services
+from app.services import get_request_max_end_ms, get_scope, get_services
 from app.store import Result, events
-from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, EventMap, make_event_map
 from schemas.page import EventPage
 from schemas.params import EventsParams
@@ -43,5 +42,4 @@ def list_events(**params: Any) -> Result:
     Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map: a point for each event.
     `X-Fields` does not apply to it.
     """
-    max_end_ms = get_max_visible_end_ms(get_services().config.processing_delay_hours)
-    return events.find_events(get_services().store, get_scope(), **params, max_end_ms=max_end_ms)
+    return events.find_events(get_services().store, get_scope(), **params, max_end_ms=get_request_max_end_ms())

@@ -6,9 +6,8 @@ from flask import Blueprint
 
 from app.endpoint import Representation, ResultEndpoint
 from app.responses import stream_json
-from app.services import get_scope, get_services
+from app.services import get_request_max_end_ms, get_scope, get_services
 from app.store import Result, fleet_trips, trips
-from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, RatedTripMap, TripMap, make_map, make_rated_map
 from schemas.gpx import GPX, write_gpx
 from schemas.page import RatedTripPage, TripDetailPage, TripSummaryPage
@@ -18,8 +17,6 @@ bp = Blueprint("trips", __name__)
 
 FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/trips/0/trip_id"}
 FIRST_DRIVER = {"driver_id": "$response.body#/trips/0/driver_id"}
-# The number of trips on a page in detail form.
-DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
@@ -30,7 +27,7 @@ def list_driver_trips(**params: Any) -> Result:
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
-    return trips.find_driver_trips(get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms())
+    return trips.find_driver_trips(get_services().store, get_scope(), **params, max_end_ms=get_request_max_end_ms())
 
 
 @bp.get("/trips")
@@ -61,7 +58,7 @@ def list_fleet_trips(**params: Any) -> Result:
     Send `Accept: application/geo+json` to get the page in detail form as GeoJSON (RFC 7946) for a map. `X-Fields` and
     `form` do not apply to it.
     """
-    max_end_ms = _get_max_end_ms()
+    max_end_ms = get_request_max_end_ms()
     return fleet_trips.find_fleet_trips(get_services().store, get_scope(), **params, max_end_ms=max_end_ms)
 
 
@@ -87,10 +84,4 @@ def list_trips(**params: Any) -> Result:
     it as GPX 1.1 for a map program. `X-Fields` does not apply to them. The response is JSON if `Accept` gives
     the same or a higher quality value to `application/json`, or to a range that includes it such as `*/*`.
     """
-    return trips.find_trips(
-        get_services().store, get_scope(), **params, limit=DETAIL_LIMIT, max_end_ms=_get_max_end_ms()
-    )
-
-
-def _get_max_end_ms() -> int:
-    return get_max_visible_end_ms(get_services().config.processing_delay_hours)
+    return trips.find_trips(get_services().store, get_scope(), **params, max_end_ms=get_request_max_end_ms())
