@@ -1,7 +1,7 @@
 """The fragments of `driver_periods`, and the documents of one driver in it, which several resources read."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from pymongo import ASCENDING
 
 from app.store import Document, Store, UnknownRecord
-from schemas.periods import DAY, MONTH, PROFILE, first_of_month
+from schemas.periods import PROFILE
 from schemas.query import repeat_hint
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
@@ -17,11 +17,8 @@ SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 # The order of the index, as all documents have the same fleet and driver.
 BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
 BY_DRIVER = [("driver_id", ASCENDING)]
-ONLY_CALENDAR = {"_id": 0, "calendar": 1}
-TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
-LAST_DATE = "9999-12-31"
 # A day, week or month in which no trip is counted has no summary. A profile has no contribution.
 HAS_SUMMARY: Document = {"contribution.driver_count": {"$ne": 0}}
 
@@ -67,45 +64,10 @@ class Calendar(NamedTuple):
         return cls(*(values[days] for values in arrays))
 
 
-class DriverPeriods(NamedTuple):
-    """The documents of a driver in `driver_periods`, as the bound session sees them.
+def find_periods(store: Store, match: Document, *fields: str) -> list[Document]:
+    """Return these fields of documents of one driver, in order of period, then date.
 
-    `driver` is the filter for the driver that the scope made. Index: (fleet, period, driver_id, start_date).
+    `match` has the filter for the driver that the scope made. Index: (fleet, period, driver_id, start_date).
     """
-
-    store: Store
-    driver: Document
-
-    def find(self, match: Document, projection: Document) -> list[Document]:
-        """Return the matching documents in order of period, then date."""
-        options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS}
-        return list(self.store.driver_periods.find({**self.driver, **match}, projection, **options))
-
-    def get_calendar(self, start_date: str, end_date: str) -> Calendar:
-        """Return the driver's calendar from one date to another."""
-        dates = {"$gte": first_of_month(start_date), "$lte": end_date}
-        months = self.find({"period": MONTH, "start_date": dates}, ONLY_CALENDAR)
-        return Calendar.of(months, start_date, end_date)
-
-    def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
-        """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.
-
-        All trips of the other days are visible.
-        """
-        pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
-        dates = [date for date, last_end in pairs if last_end > max_end_ms]
-        days = self.find({"period": DAY, "start_date": {"$in": dates}}, TRIP_ENDS) if dates else []
-        return {day["start_date"]: day["trip_ends"] for day in days}
-
-    def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
-        """Return the visible trips of days, oldest first, as rendered JSON.
-
-        `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
-        """
-        trips: list[str] = []
-        for day in self.find({"period": DAY, "start_date": dates}, TRIPS):
-            if ends := trip_ends.get(day["start_date"]):
-                trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
-            else:
-                trips += day["trips"]
-        return trips
+    projection = {"_id": 0} | dict.fromkeys(fields, 1)
+    return list(store.driver_periods.find(match, projection, sort=BY_PERIOD, batch_size=MAX_DAYS))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from orjson import Fragment
 
 from app.store import Document, Result, Store, UnknownRecord
-from app.store.driver_periods import BY_PERIOD, HAS_SUMMARY, Calendar, DriverPeriods
+from app.store.driver_periods import BY_PERIOD, HAS_SUMMARY, Calendar, find_periods
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, PROFILE, months_of
@@ -40,23 +40,24 @@ def get_explanation(
     driver_periods (fleet, period, driver_id, start_date). Raises UnknownRecord.
     """
     window = Window(start_date, end_date)
+    driver = scope.match_drivers([driver_id])
     # MONTH comes before PROFILE. Every driver who drove has a profile.
     kinds: list[Document] = [{"period": PROFILE}, {"period": MONTH, "start_date": {"$in": months_of(*window)}}]
     with store.snapshot():
-        periods = DriverPeriods(store, scope.match_drivers([driver_id]))
-        documents = periods.find({"$or": kinds}, {"_id": 0, "version": 1, "calendar": 1, "json": 1})
+        documents = find_periods(store, {**driver, "$or": kinds}, "version", "calendar", "json")
         if not documents:
             raise UnknownRecord(f"Not in this fleet: {driver_id}")
         *months, profile = documents
         calendar = Calendar.of(months, *window)
         intervals = window.find_intervals(interval, calendar.dates)
-        totals = _add_up_days(periods, intervals) if intervals else {}
+        totals = _add_up_days(store, driver, intervals) if intervals else {}
     version = " ".join([profile["version"], *calendar.versions])
-    driver = {"driver_info": Fragment(profile["json"])}
-    return Result(version, {**driver, **window._asdict(), **_explain(intervals, totals)})
+    return Result(
+        version, {"driver_info": Fragment(profile["json"]), **window._asdict(), **_explain(intervals, totals)}
+    )
 
 
-def _add_up_days(periods: DriverPeriods, intervals: Sequence[Window]) -> dict[str, list[Document]]:
+def _add_up_days(store: Store, driver: Document, intervals: Sequence[Window]) -> dict[str, list[Document]]:
     """Return totals of the days in the intervals: as `total` those of all days, as `series` those of each interval.
 
     The total is not the sum of the intervals, which may differ in the last bit. The `_id` of the totals of an interval
@@ -66,7 +67,7 @@ def _add_up_days(periods: DriverPeriods, intervals: Sequence[Window]) -> dict[st
     branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
     group_ids = {"total": None, "series": {"$switch": {"branches": branches}}}
     pipeline = [
-        {"$match": {**periods.driver, "period": DAY, "start_date": days, **HAS_SUMMARY}},
+        {"$match": {**driver, "period": DAY, "start_date": days, **HAS_SUMMARY}},
         {"$sort": dict(BY_PERIOD)},
         {
             "$facet": {
@@ -75,7 +76,7 @@ def _add_up_days(periods: DriverPeriods, intervals: Sequence[Window]) -> dict[st
             }
         },
     ]
-    (totals,) = periods.store.driver_periods.aggregate(pipeline)
+    (totals,) = store.driver_periods.aggregate(pipeline)
     return totals
 
 

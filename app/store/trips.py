@@ -2,18 +2,19 @@
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store, UnknownRecord
-from app.store.driver_periods import LAST_DATE, Calendar, DriverPeriods, find_profiles
+from app.store.driver_periods import Calendar, find_periods, find_profiles
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from schemas.identity import make_id
 from schemas.mask import Fields, fields_of
+from schemas.periods import DAY, MONTH, first_of_month
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY_FIELDS, TRIP_DETAIL_FIELDS = fields_of(TripSummary), fields_of(TripDetail)
@@ -22,6 +23,7 @@ DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL_FIELDS if name not in TRIP
 TRACKING_INDEX = "tracking_id"
 # The number of trips on a page in detail form.
 DETAIL_LIMIT = 5
+LAST_DATE = "9999-12-31"
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
 
@@ -42,39 +44,37 @@ def find_driver_trips(
     trips with the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet,
     period, driver_id, start_date). Raises UnknownRecord.
     """
-    page_request, rows = PageRequest(page, limit), list[str]()
+    page_request, driver, rows = PageRequest(page, limit), scope.match_drivers([driver_id]), list[str]()
     with store.snapshot():
-        driver = scope.match_drivers([driver_id])
-        periods = DriverPeriods(store, driver)
-        calendar = periods.get_calendar(start_date, end_date)
+        months = {"period": MONTH, "start_date": {"$gte": first_of_month(start_date), "$lte": end_date}}
+        calendar = Calendar.of(find_periods(store, {**driver, **months}, "calendar"), start_date, end_date)
         if not calendar.dates and not find_profiles(store, driver):
             raise UnknownRecord(f"Not in this fleet: {driver_id}")
-        trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
-        counts_before = _count_trips_before(calendar, trip_ends, max_end_ms)
+        counts_before = [0, *itertools.accumulate(_count_trips(store, driver, calendar, max_end_ms))]
         count = counts_before[-1]
         if page_request.skip < count:
-            days, offset = _locate_page(page_request, calendar.dates, counts_before)
-            rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
-    trips = list(map(Fragment, rows))
-    return page_request.build_result(count, calendar.versions, {"trips": trips})
+            dates, offset = _locate_page(page_request, calendar.dates, counts_before)
+            days = find_periods(store, {**driver, "period": DAY, "start_date": dates}, "trips", "trip_ends")
+            trips = [pair for day in days for pair in zip(day["trips"], day["trip_ends"], strict=True)]
+            rows = [trip for trip, end in trips if end <= max_end_ms][offset : offset + limit]
+    return page_request.build_result(count, calendar.versions, {"trips": list(map(Fragment, rows))})
 
 
-def _count_trips_before(calendar: Calendar, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[int]:
-    """Return for each day the number of visible trips before it, and at the end the number of all.
-
-    `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
-    """
-    visible_counts = [
-        sum(end <= max_end_ms for end in trip_ends[date]) if date in trip_ends else trip_count
-        for date, trip_count in zip(calendar.dates, calendar.trip_counts, strict=True)
-    ]
-    return [0, *itertools.accumulate(visible_counts)]
+def _count_trips(store: Store, driver: Document, calendar: Calendar, max_end_ms: int) -> Iterable[int]:
+    """Return the number of visible trips of each day in the calendar. It reads only days that have others, too."""
+    counts = dict(zip(calendar.dates, calendar.trip_counts, strict=True))
+    last_ends = zip(calendar.dates, calendar.last_trip_ends, strict=True)
+    if dates := [date for date, last_end in last_ends if last_end > max_end_ms]:
+        match = {**driver, "period": DAY, "start_date": {"$in": dates}}
+        for day in find_periods(store, match, "start_date", "trip_ends"):
+            counts[day["start_date"]] = sum(end <= max_end_ms for end in day["trip_ends"])
+    return counts.values()
 
 
 def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before: Sequence[int]) -> tuple[Document, int]:
     """Return the condition on the dates of the days on a page, and how many trips of these days come before the page.
 
-    `counts_before` is that of `_count_trips_before`.
+    `counts_before` has for each day the number of visible trips before it, and at the end the number of all.
     """
     first_day = bisect_right(counts_before, page_request.skip) - 1
     last_day = bisect_left(counts_before, page_request.skip + page_request.limit, hi=len(dates)) - 1
