@@ -163,8 +163,8 @@ def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
     return {item["behaviour"]: item["points_lost"] for item in compute_score(summary)["behaviours"]}
 
 
-def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the focus area of a trip, computed from its event summary by the rule of a summary."""
-    behaviours = compute_score({**trip, "events_summary": trip["event_summary"]})["behaviours"]
-    flags = {f"is_{item['behaviour']}": item["is_focus_area"] for item in behaviours}
-    return {name: flags[name] for name in TRIP_FLAGS}
+def compute_trip_score(trip: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `compute_score` does of a trip alone: from its event summary, with the flags of a trip."""
+    score = compute_score({**trip, "events_summary": trip["event_summary"]})
+    flags = {f"is_{item['behaviour']}": item["is_focus_area"] for item in score["behaviours"]}
+    return {**score, "focus_area": {name: flags[name] for name in TRIP_FLAGS}}

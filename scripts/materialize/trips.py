@@ -17,7 +17,7 @@ from schemas.fields import MIN_EPOCH_MS
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
-from schemas.score import compute_focus_area, compute_score
+from schemas.score import compute_trip_score
 from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.periods import Day, days_of, group_by_dates
@@ -49,7 +49,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
     implausible, trip_id, start_ms = find_implausible(trip), trip["trip_id"], trip["trip_start_time"]
-    fm_score = compute_score({**trip, "events_summary": trip["event_summary"]})["fm_score"]
+    fm_score = compute_trip_score(trip)["fm_score"]
     return {
         "_id": make_id(fleet, trip["trip_id"]),
         "fleet": fleet,
@@ -74,7 +74,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
 
 def add_focus_area(trip: Document) -> Document:
     """Return a trip with its focus area, as in a response: if it has none, its event summary gives it."""
-    return trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)}
+    return trip if "focus_area" in trip else {**trip, "focus_area": compute_trip_score(trip)["focus_area"]}
 
 
 def read_trips(

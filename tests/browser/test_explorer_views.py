@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import expect
 
-from schemas.score import compute_score, make_driving_summary
+from schemas.score import compute_trip_score, make_driving_summary
 from schemas.summary import GRADES
 from tests.browser.explorer_fleets import DRIVERS, FLEETS, NAMES, last_week, straight_trail
 from tests.factories import days_ago, make_event_summary, make_point
@@ -354,7 +354,7 @@ def test_a_trip_has_the_score_of_its_own_totals(visit):
         for count, time, miles, seconds in amounts
     ]
     rated = "trips => import('./explorer/format.js').then(f => trips.map(f.rateTrip))"
-    expected = [compute_score({**trip, "events_summary": trip["event_summary"]}) for trip in trips]
+    expected = list(map(compute_trip_score, trips))
     for shown, right in zip(visit("odd").page.evaluate(rated, trips), expected, strict=True):
         assert (shown["fm_score"], shown["fm_grade"]) == (right["fm_score"], right["fm_grade"])
 

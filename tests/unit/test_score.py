@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas.score import ScoreExplanation, compute_focus_area, explain_score, make_driving_summary
+from schemas.score import ScoreExplanation, compute_trip_score, explain_score, make_driving_summary
 from tests.factories import make_event_summary, make_trip
 from tests.score_reference import check_explanation, check_totals
 
@@ -53,7 +53,7 @@ def test_score_and_focus_area_are_the_contracts(trip):
     points = math.fsum(behaviour["points_lost"] for behaviour in explanation["behaviours"])
     assert math.floor((100 - points) * 10 + 0.5) / 10 == explanation["fm_score"] == summary["fm_score"]
     flags = {f"is_{behaviour['behaviour']}": behaviour["is_focus_area"] for behaviour in explanation["behaviours"]}
-    assert compute_focus_area(trip) == flags
+    assert compute_trip_score(trip)["focus_area"] == flags
     flags["is_acceleration"] = flags.pop("is_rapid_acceleration")
     assert summary["focus_area"] == flags
 
@@ -74,9 +74,9 @@ def test_a_rate_past_all_numbers_is_the_largest_of_them():
     ],
 )
 def test_a_flag_is_up_from_half_of_the_cap_on(events, flag):
-    focus = compute_focus_area(trip_of(seconds=1000, miles=100, **events))
+    focus = compute_trip_score(trip_of(seconds=1000, miles=100, **events))["focus_area"]
     assert [name for name, up in focus.items() if up] == [flag]
-    assert not any(compute_focus_area(trip_of(seconds=1000.1, miles=100.1, **events)).values())
+    assert not any(compute_trip_score(trip_of(seconds=1000.1, miles=100.1, **events))["focus_area"].values())
 
 
 @pytest.mark.parametrize(
