@@ -29,8 +29,8 @@ DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 IMPLAUSIBLE_COUNT = "implausible_trip_count"
 # A contribution, and a sum of contributions: these integers, by name.
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
-SUMMARY_FIELDS = tuple(DrivingSummary().fields)
-AFTER_TRIP_COUNT = SUMMARY_FIELDS.index("trip_count") + 1
+SUMMARY_FIELDS = list(DrivingSummary().fields)
+SUMMARY_FIELDS.insert(SUMMARY_FIELDS.index("trip_count") + 1, IMPLAUSIBLE_COUNT)
 # The values of the parameter and of the field `insurance_period` of a part of a sum. The last is for trips without one.
 NO_INSURANCE_PERIOD = "none"
 INSURANCE_PERIODS = ("1", "2", "3", NO_INSURANCE_PERIOD)
@@ -96,14 +96,7 @@ class FleetSummary(DrivingSummary):
     class Meta:
         """The order of the fields."""
 
-        fields = (
-            "driver_count",
-            *SUMMARY_FIELDS[:AFTER_TRIP_COUNT],
-            IMPLAUSIBLE_COUNT,
-            *SUMMARY_FIELDS[AFTER_TRIP_COUNT:],
-            "drivers_by_grade",
-            "drivers_by_focus_area",
-        )
+        fields = ("driver_count", *SUMMARY_FIELDS, "drivers_by_grade", "drivers_by_focus_area")
 
 
 class FleetInterval(Schema):
