@@ -55,14 +55,14 @@ def sign(key: str, *values: Any) -> str:
     return base64.urlsafe_b64encode(digest[:SIGNATURE_BYTES]).rstrip(b"=").decode()
 
 
+def is_signature(signature: Any, key: str, *values: Any) -> bool:
+    """Return whether a value is the signature of the others. Without a key, none is."""
+    return bool(key) and hmac.compare_digest(str(signature).encode(), sign(key, *values).encode())
+
+
 def sign_cursor(key: str, fleet: str, cursor: FeedCursor) -> FeedCursor:
     """Return the cursor with its signature by the key of the feed, or unsigned if there is no feed, and so no key."""
     return cursor._replace(signature=sign(key, fleet, *cursor[1:]) if key else "")
-
-
-def is_signed(key: str, fleet: str, cursor: FeedCursor) -> bool:
-    """Return whether the cursor has its signature by the key of the feed."""
-    return hmac.compare_digest(str(cursor.signature).encode(), sign_cursor(key, fleet, cursor).signature.encode())
 
 
 def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:

@@ -4,7 +4,6 @@ Each list is sorted by one text field, its key. Its index has the key first, or 
 whole list. A list is what is between two keys, and a cursor has the two keys between which the rest is.
 """
 
-import hmac
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from app.store import Document, DocumentCollection, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.groups import find_drivers_of_group
 from app.store.scope import Scope
-from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
+from schemas.cursor import INVALID_FOR_LIST, encode_cursor, is_signature, sign
 from schemas.plausibility import COUNTED
 
 # How many entries of an index a page with filters reads, in steps: most pages are full after the first one. Each step
@@ -71,18 +70,16 @@ class Cursors(NamedTuple):
             return None
         signature, *bounds = cursor
         # A fleet without a state has no pages, and no secret.
-        if not self.feed_key or not hmac.compare_digest(str(signature).encode(), self._sign(bounds).encode()):
+        if not is_signature(signature, self.feed_key, self.scope.identity, self.query, bounds):
             raise ValidationError({"cursor": [INVALID_FOR_LIST]})
         return Bounds(*bounds)
 
     def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str]) -> Result:
         """Return a page, of whose list `rest` is left. `versions` are those of what is on the page."""
-        next_cursor = encode_cursor(self.scope.identity, [self._sign(rest), *rest]) if rest else None
+        signature = sign(self.feed_key, self.scope.identity, self.query, rest)
+        next_cursor = encode_cursor(self.scope.identity, [signature, *rest]) if rest else None
         version = " ".join([str(next_cursor), *versions])
         return Result(version, {**content, "next_cursor": next_cursor}, next_cursor=next_cursor)
-
-    def _sign(self, bounds: Sequence[Any]) -> str:
-        return sign(self.feed_key, self.scope.identity, self.query, bounds)
 
 
 class KeyIndex(NamedTuple):
