@@ -4,7 +4,7 @@ The values of an implausible trip cannot be. One broken device could turn the sc
 such trips out of its sums. The other kinds are only named.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -27,8 +27,6 @@ MARGIN_MS = MARGIN_SECONDS * MS_PER_SECOND
 MAX_DIFFERENCE = 0.1
 # A part that was added up from many numbers may exceed the whole by as much.
 MOST_ROUNDED = Decimal("1.000001")
-
-
 ZERO = (0, 0)
 TRIP_START, TRIP_END, EVENT_START, EVENT_END = (
     itemgetter(f"{name}_latitude", f"{name}_longitude") for name in ("start", "end", "event_start", "event_end")
@@ -94,6 +92,10 @@ def _has_lower_maximum(trip: Trip) -> bool:
     return any(speed["max_user_speed_mph"] < speed["user_speed_mph"] for speed in _find_speeds(trip))
 
 
+def _is_old(trip: Trip) -> bool:
+    return bool(trip["trip_start_time"] < now_ms() - MAX_AGE_MS)
+
+
 def _has_unordered_trail(trip: Trip) -> bool:
     times = _find_trail_times(trip)
     return times != sorted(times)
@@ -134,11 +136,7 @@ IMPLAUSIBLE_KINDS = (
 IMPLAUSIBLE = tuple(kind.name for kind in IMPLAUSIBLE_KINDS)
 KINDS = (
     *IMPLAUSIBLE_KINDS,
-    Kind(
-        "old_start",
-        "a trip_start_time more than ten years ago (times are epoch milliseconds)",
-        lambda trip: trip["trip_start_time"] < now_ms() - MAX_AGE_MS,
-    ),
+    Kind("old_start", "a trip_start_time more than ten years ago (times are epoch milliseconds)", _is_old),
     Kind("trail_order", "trail points out of order of time", _has_unordered_trail),
     Kind("trail_time", "trail points outside the time of the trip by more than a minute", _has_trail_outside),
     Kind("event_time", "an event outside the time of the trip by more than a minute", _has_event_outside),
@@ -163,11 +161,6 @@ WORDS = {kind.name: kind.words for kind in KINDS} | {
 }
 
 
-def find_kinds(trip: Trip) -> list[str]:
+def find_kinds(trip: Trip, kinds: Sequence[Kind] = KINDS) -> list[str]:
     """Return the kinds of a trip (schema ImportedTrip) but OVERLAP, in the order of the table. Most trips have none."""
-    return [kind.name for kind in KINDS if kind.is_met(trip)]
-
-
-def find_implausible(trip: Trip) -> list[str]:
-    """Return the kinds that make a trip implausible, in the order of the table. Nearly all trips have none."""
-    return [kind.name for kind in IMPLAUSIBLE_KINDS if kind.is_met(trip)]
+    return [kind.name for kind in kinds if kind.is_met(trip)]

@@ -16,7 +16,7 @@ from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.fields import MIN_EPOCH_MS
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
 from schemas.periods import date_of, now_ms
-from schemas.plausibility import find_implausible
+from schemas.plausibility import IMPLAUSIBLE_KINDS, find_kinds
 from schemas.score import compute_trip_score
 from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
@@ -48,7 +48,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
-    implausible, trip_id, start_ms = find_implausible(trip), trip["trip_id"], trip["trip_start_time"]
+    implausible, trip_id, start_ms = find_kinds(trip, IMPLAUSIBLE_KINDS), trip["trip_id"], trip["trip_start_time"]
     fm_score = compute_trip_score(trip)["fm_score"]
     return {
         "_id": make_id(fleet, trip["trip_id"]),
