@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, missing
 from marshmallow.validate import OneOf, Range
 
+from schemas.periods import LONG_PERIODS, WEEK
+
 # The type of `default_error_messages` in marshmallow.
 Messages = dict[str, str | list[Any] | dict[Any, Any]]
 
@@ -101,6 +103,13 @@ class Choice(Text):
     def __init__(self, description: str = "", *, component: str, choices: Sequence[str], **kwargs: Any) -> None:
         self.component = component
         super().__init__(description, validate=OneOf(choices), **kwargs)
+
+
+class WeekOrMonth(Choice):
+    """The type of a period that is ranked and reported on."""
+
+    def __init__(self, description: str, **kwargs: Any) -> None:
+        super().__init__(description, component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK, **kwargs)
 
 
 class ShortText(Text):

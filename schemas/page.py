@@ -5,9 +5,8 @@ from typing import Any
 from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas.driver import Driver
-from schemas.fields import Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
+from schemas.fields import Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text, WeekOrMonth
 from schemas.params import DEFAULT_EVENTS, MAX_EVENTS_A_PAGE, MAX_LIMIT, MAX_PAGE
-from schemas.periods import LONG_PERIODS, WEEK
 from schemas.report import MILES, UNITS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
 from schemas.trip import FleetEvent, RatedTrip, TripDetail, TripSummary
@@ -68,7 +67,7 @@ class BuiltReport(Schema):
     """A report that is built, on the seven days or the calendar month before its date."""
 
     report_date = Date("Date of the report. Its links: `/report`.", example="2026-03-16")
-    period = Choice("Whether it covers a week or a month.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK)
+    period = WeekOrMonth("Whether it covers a week or a month.")
     start_date = Date("First date that the report covers.", example="2026-03-09")
     end_date = Date("Last date that the report covers.", example="2026-03-15")
     built_at = EpochMs("Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000)
@@ -88,7 +87,7 @@ class RankingPage(_Page):
     """A page of a ranking."""
 
     count = Count("Number of drivers in the ranking, on all pages together.", example=1)
-    period = Choice("The `period` of the request.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK)
+    period = WeekOrMonth("The `period` of the request.")
     start_date = Date("First date of the week or month.", example="2026-03-09")
     end_date = Date("Last date of the week or month.", example="2026-03-15")
     drivers = Objects(RankedDriver, "The drivers, in order of `rank`.")

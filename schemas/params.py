@@ -7,7 +7,7 @@ from marshmallow import ValidationError, missing, post_load, validates_schema
 from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam, ListCursorParam
-from schemas.fields import Choice, Identifier, Text
+from schemas.fields import Choice, Identifier, Text, WeekOrMonth
 from schemas.param_fields import (
     LONG_HISTORY,
     MAX_DRIVERS,
@@ -27,7 +27,7 @@ from schemas.param_fields import (
     StartDate,
     make_end_date_error,
 )
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, dates_between, monday_of
+from schemas.periods import MONTH, PERIODS, WEEK, dates_between, monday_of
 from schemas.query import TODAY, Params
 from schemas.report import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
@@ -238,9 +238,7 @@ class RankingParams(PageParams):
     """The parameters of a ranking."""
 
     group = GroupParam("Rank only the drivers of this group.")
-    period = Choice(
-        "Rank the drivers of a `week` or of a `month`.", component="WeekOrMonth", choices=LONG_PERIODS, example=WEEK
-    )
+    period = WeekOrMonth("Rank the drivers of a `week` or of a `month`.")
     start_date = StartDate(
         "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
         "For a month, its first day: from the month of the date six months ago to yesterday.",
@@ -390,13 +388,7 @@ class ReportParams(Params):
         example=lambda today: f"{monday_of(str(today))}T00:00:00",
         attribute="date",
     )
-    period = Choice(
-        "Whether the report covers a `week` or a `month`.",
-        component="WeekOrMonth",
-        choices=LONG_PERIODS,
-        example=WEEK,
-        load_default=WEEK,
-    )
+    period = WeekOrMonth("Whether the report covers a `week` or a `month`.", load_default=WEEK)
 
     @post_load
     def make_window(self, data: dict[str, Any], **kwargs: Any) -> dict[str, ReportWindow]:
