@@ -1,9 +1,8 @@
 """The body of every error, as plain JSON and as RFC 9457, and the responses of the health checks."""
 
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Int64, Text, field_metadata
+from schemas.fields import EXAMPLE_REQUEST_ID, Choice, Int64, Text, field_metadata
 
 
 class ErrorName(Text):
@@ -16,7 +15,7 @@ class ErrorBody(Schema):
     """An error. Read `error` to tell errors apart, and `message` to learn what to change."""
 
     message = Text("What is wrong, and how to fix it.")
-    error = ErrorName("Name of the error.")
+    error: Text = ErrorName("Name of the error.")
     request_id = Text("Identifier of the request. Quote it when you report a problem.", example=EXAMPLE_REQUEST_ID)
     errors = fields.Dict(
         keys=fields.String(),
@@ -42,15 +41,15 @@ class Problem(ErrorBody):
 class Health(Schema):
     """The service is up."""
 
-    status = Text("Always `ok`.", example="ok", validate=OneOf(["ok"]))
+    status = Choice("Always `ok`.", choices=["ok"], example="ok")
 
 
 class Unhealthy(ErrorBody):
     """The database does not respond."""
 
-    status = Text("Always `unavailable`.", example="unavailable", validate=OneOf(["unavailable"]))
+    status = Choice("Always `unavailable`.", choices=["unavailable"], example="unavailable")
     message = Text("What is wrong.", example="The database does not respond. Try again in a few seconds.")
-    error = ErrorName("Always `StoreUnavailable`.", example="StoreUnavailable", validate=OneOf(["StoreUnavailable"]))
+    error = Choice("Always `StoreUnavailable`.", choices=["StoreUnavailable"], example="StoreUnavailable")
 
     class Meta:
         """The status, then the fields of every error."""

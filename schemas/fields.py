@@ -42,7 +42,12 @@ def field_metadata(description: str = "", example: Any = missing) -> dict[str, A
 
 
 def _declare(description: str, example: Any, **kwargs: Any) -> dict[str, Any]:
-    """Return the arguments of a field, which is required unless it has a default or says otherwise."""
+    """Return the arguments of a field, which is required unless it has a default or says otherwise.
+
+    The default is also the example, unless there is another one.
+    """
+    if example is missing:
+        example = kwargs.get("load_default") or missing
     return {"metadata": field_metadata(description, example), "required": "load_default" not in kwargs, **kwargs}
 
 
@@ -98,9 +103,9 @@ class NameText(Text):
 
 
 class Choice(Text):
-    """One of several texts. The OpenAPI document has them once, under the name of the component."""
+    """One of several texts. The OpenAPI document has those with a component once, under its name."""
 
-    def __init__(self, description: str = "", *, component: str, choices: Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, description: str = "", *, component: str = "", choices: Sequence[str], **kwargs: Any) -> None:
         self.component = component
         super().__init__(description, validate=OneOf(choices), **kwargs)
 

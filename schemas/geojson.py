@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import Any
 
 from marshmallow import Schema, fields
-from marshmallow.validate import Length, OneOf
+from marshmallow.validate import Length
 
-from schemas.fields import Identifier, List, Number, Object, Objects, OneOfNested, Text
+from schemas.fields import Choice, Identifier, List, Number, Object, Objects, OneOfNested
 from schemas.page import EventPage, RatedTripPage, TripDetailPage
 from schemas.trip import Event, FleetEvent, TripSummary
 
@@ -21,8 +21,8 @@ TimedPoint = tuple[float, float, int]
 Line = list[TimedPoint]
 
 
-def _always(name: str) -> Text:
-    return Text(f"Always `{name}`.", validate=OneOf([name]))
+def _always(name: str) -> Choice:
+    return Choice(f"Always `{name}`.", choices=[name])
 
 
 def _position(description: str = "") -> List:

@@ -4,7 +4,6 @@ import datetime
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, missing, post_load, validates_schema
-from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam, ListCursorParam
 from schemas.fields import Choice, Identifier, Text, WeekOrMonth
@@ -52,7 +51,6 @@ INTERVAL = Choice(
     "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
     component="Interval",
     choices=PERIODS,
-    example=WEEK,
     load_default=WEEK,
 )
 WINDOW_START = StartDate(
@@ -120,10 +118,10 @@ class DriverTripsParams(PageParams, DateRangeParams):
 class TripParams(Params):
     """The parameters of trips in detail form, which an identifier selects."""
 
-    filter_param = Text(
+    filter_param = Choice(
         "Name of the identifier. The trips of one job, such as a ride, may share a `tracking_id`.",
+        choices=FILTER_PARAMS,
         example="trip_id",
-        validate=OneOf(FILTER_PARAMS),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1")
     page = PAGE
@@ -253,11 +251,8 @@ class RankingParams(PageParams):
         example="overspeeding",
         load_default=None,
     )
-    order = Text(
-        "`worst`: the lowest score first. `best`: the highest score first.",
-        example=WORST,
-        load_default=WORST,
-        validate=OneOf((WORST, BEST)),
+    order = Choice(
+        "`worst`: the lowest score first. `best`: the highest score first.", choices=(WORST, BEST), load_default=WORST
     )
     min_distance_miles = AmountParam("Leave out drivers with a shorter distance in the week or month, in miles.")
 
@@ -298,24 +293,23 @@ class TripsParams(ListParams):
     )
     insurance_period = InsurancePeriodParam("List only trips of this insurance period.")
     min_distance_miles = AmountParam("Leave out trips with a shorter distance, in miles.")
-    implausible = Text(
+    implausible = Choice(
         "List only implausible trips, whose values cannot be (`true`), or only the others (`false`).",
-        validate=OneOf(("true", "false")),
+        choices=("true", "false"),
         example="false",
         load_default=None,
     )
-    order = Text(
+    order = Choice(
         "`oldest`: in order of the start. `newest`: the exact reverse. `worst`: the lowest `fm_score` first, then the "
         "longer distance, in a window of at most 31 days.",
-        example=OLDEST,
+        choices=(OLDEST, NEWEST, WORST),
         load_default=OLDEST,
-        validate=OneOf((OLDEST, NEWEST, WORST)),
     )
-    form = Text(
+    form = Choice(
         "`summary`: trips in summary form. `detail`: with focus area, trail and events; a page then ends after 8 MB.",
+        choices=(SUMMARY, DETAIL),
         example=DETAIL,
         load_default=SUMMARY,
-        validate=OneOf((SUMMARY, DETAIL)),
     )
     limit = IntegerParam("Maximum number of trips on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
 
@@ -358,11 +352,8 @@ class EventsParams(ListParams):
         example=10,
         default=None,
     )
-    order = Text(
-        "`oldest`: the oldest event first. `newest`: the exact reverse.",
-        example=OLDEST,
-        load_default=OLDEST,
-        validate=OneOf((OLDEST, NEWEST)),
+    order = Choice(
+        "`oldest`: the oldest event first. `newest`: the exact reverse.", choices=(OLDEST, NEWEST), load_default=OLDEST
     )
     limit = IntegerParam("Maximum number of events on a page.", high=MAX_EVENTS_A_PAGE, default=DEFAULT_EVENTS)
 

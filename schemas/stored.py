@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from marshmallow import Schema
-from marshmallow.validate import OneOf
 
 from schemas.driver import Driver, GroupNames
-from schemas.fields import Count, Date, FleetName, Identifier, Int64, Object, Text
+from schemas.fields import Choice, Count, Date, FleetName, Identifier, Int64, Object, Text
 from schemas.periods import LONG_PERIODS
 from schemas.source import SourceSchema
 from schemas.trip import ImportedTrip
@@ -52,7 +51,7 @@ class StoredReport(Schema):
 
     fleet = FleetName()
     report_date = Date()
-    period = Text(validate=OneOf(LONG_PERIODS))
+    period = Choice(choices=LONG_PERIODS)
     built_at = Int64()
     drivers = Count()
     csv = Object(StoredFile)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
-from marshmallow.validate import OneOf
 
 from schemas.fields import (
     MAX_INT,
@@ -21,7 +20,6 @@ from schemas.fields import (
     Number,
     Object,
     RawObject,
-    Text,
 )
 from schemas.plausibility import IMPLAUSIBLE
 from schemas.source import Rows, SourceSchema
@@ -191,7 +189,7 @@ class RatedTrip(Schema):
     )
     fm_score = Number("Score of this trip alone.", low=0, high=100, example=92.5)
     implausible = List(
-        Text(validate=OneOf(IMPLAUSIBLE)), "The kinds of values that cannot be: empty for nearly all trips.", example=[]
+        Choice(choices=IMPLAUSIBLE), "The kinds of values that cannot be: empty for nearly all trips.", example=[]
     )
 
 

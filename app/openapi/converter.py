@@ -64,7 +64,7 @@ class SchemaConverter(OpenAPIConverter):
         if len(choices) == 1:
             # Generators make a literal of a constant, and a type of an enum.
             return {**described, "const": choices[0]}
-        if component is None:
+        if not component:
             return {**described, "enum": choices}
         values = {"description": described["description"], "type": described.pop("type"), "enum": choices}
         labels = [label for rule in field.validators if isinstance(rule, OneOf) for label in rule.labels]
