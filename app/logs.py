@@ -3,7 +3,6 @@
 import contextlib
 import json
 import logging
-import logging.config
 import os
 import re
 import secrets
@@ -110,18 +109,12 @@ class JsonHandler(logging.Handler):
             self.handleError(record)
 
 
-def _build_config() -> dict[str, Any]:
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "handlers": {"stderr": {"()": JsonHandler}},
-        "root": {"level": "WARNING", "handlers": ["stderr"]},
-        # gunicorn's warnings quote malformed requests, which may contain a key in a form that is not recognised.
-        "loggers": {"gunicorn.error": {"level": "ERROR", "handlers": ["stderr"], "propagate": False}},
-    }
-
-
 def configure() -> None:
     """Write the records of libraries and of gunicorn, and Python's warnings, to the log."""
-    logging.config.dictConfig(_build_config())
+    handler = JsonHandler()
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    gunicorn = logging.getLogger("gunicorn.error")
+    gunicorn.handlers, gunicorn.propagate = [handler], False
+    # gunicorn's warnings quote malformed requests, which may contain a key in a form that is not recognised.
+    gunicorn.setLevel(logging.ERROR)
     logging.captureWarnings(True)
