@@ -41,15 +41,14 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
 
 
 def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -> Services:
-    metrics, listeners = None, []
+    metrics = None
     if config.metrics_bind:
         # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so `serve` has to set it before.
-        from app.metrics import Metrics, StoreListener
+        from app.metrics import Metrics
 
         metrics = Metrics()
-        listeners.append(StoreListener(metrics))
     if client is None:
-        client = service_client(config, listeners)
+        client = service_client(config, [metrics] if metrics else [])
     store = Store.of(client[config.mongodb_database])
     breaker = CircuitBreaker(lambda error: is_outage(error, store), probe)
     limiter = rate_limit.make_limiter(config)

@@ -25,8 +25,11 @@ LIMITS = ("fleet", "driver", "address")
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class Metrics:
-    """The counters and histograms of a process, and their registry."""
+class Metrics(monitoring.CommandListener):
+    """The counters and histograms of a process, and their registry.
+
+    They listen to the commands that a client sends. A command for which no server was available is not sent.
+    """
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -75,21 +78,14 @@ class Metrics:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels("address").inc()
 
-
-class StoreListener(monitoring.CommandListener):
-    """Measures the commands that a client sends. A command for which no server was available is not sent."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._seconds = metrics.store_seconds
-
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         """Do nothing. The event at the end of a command has its duration."""
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Measure a command that succeeded."""
-        self._seconds.labels(event.command_name, "ok").observe(event.duration_micros / 1e6)
+        """Time a command that succeeded."""
+        self.store_seconds.labels(event.command_name, "ok").observe(event.duration_micros / 1e6)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Measure a command that failed, with the name of the error in MongoDB or in PyMongo."""
+        """Time a command that failed, with the name of the error in MongoDB or in PyMongo."""
         outcome = event.failure.get("codeName") or event.failure.get("errtype") or "unknown"
-        self._seconds.labels(event.command_name, outcome).observe(event.duration_micros / 1e6)
+        self.store_seconds.labels(event.command_name, outcome).observe(event.duration_micros / 1e6)

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from app.metrics import Metrics, StoreListener
+from app.metrics import Metrics
 from app.services import get_services
 from app.store import Store
 from scripts.server.collectors import StoreCollector, WorkersCollector
@@ -82,7 +82,7 @@ def test_no_metric_names_a_fleet_a_key_or_what_a_client_sent(measured, load):
 def timed(mongod, mongod_uri):
     """A client whose commands are timed, and its metrics."""
     metrics = Metrics()
-    with MongoClient(mongod_uri, event_listeners=[StoreListener(metrics)]) as client:
+    with MongoClient(mongod_uri, event_listeners=[metrics]) as client:
         yield client[mongod.name], metrics.registry
 
 
