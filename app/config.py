@@ -18,12 +18,12 @@ API = "/api/v1"
 STORAGE_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "memory")
 READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest")
 
-# From 1 to 65535.
-PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+# At most MAX_PORT.
+PORT, MAX_PORT = "(?P<port>[1-9][0-9]{0,4})", 65_535
 # Connections encode a host name, which fails for an empty or a long label.
 HOST = r"([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}|\[[0-9A-Fa-f:]+\]"
-ADDRESS = rf"({HOST}):({PORT})"
-ORIGIN = rf"https?://({HOST})(:({PORT}))?"
+ADDRESS = rf"({HOST}):{PORT}"
+ORIGIN = rf"https?://({HOST})(:{PORT})?"
 BASE_URL = rf"{ORIGIN}(/[A-Za-z0-9._~-]+)*"
 # Leaflet replaces the names in braces.
 TILES_URL = rf"(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+"
@@ -71,11 +71,17 @@ def _parse_rate(text: str) -> RateLimitItem:
     return rate
 
 
+def _fits(pattern: str, text: str) -> bool:
+    """Return whether a text matches, and the port in it, if any, is one."""
+    match = re.fullmatch(pattern, text)
+    return match is not None and int(match.groupdict().get("port") or 1) <= MAX_PORT
+
+
 def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
-    """Return a function that returns a text if it is empty or matches, otherwise raises ValueError."""
+    """Return a function that returns a text if it is empty or fits, otherwise raises ValueError."""
 
     def parse(text: str) -> str:
-        if text and not re.fullmatch(pattern, text):
+        if text and not _fits(pattern, text):
             raise ValueError(meaning)
         return text
 
@@ -84,13 +90,13 @@ def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
 
 def is_address(text: str) -> bool:
     """Return whether a text is ADDRESS:PORT."""
-    return bool(re.fullmatch(ADDRESS, text))
+    return _fits(ADDRESS, text)
 
 
 def is_base_url(text: str) -> bool:
     """Return whether a text is the URL of a service, without a trailing slash, user, password or query."""
     try:
-        return bool(re.fullmatch(BASE_URL, text) and urlsplit(text).hostname)
+        return _fits(BASE_URL, text) and urlsplit(text).hostname is not None
     except ValueError:
         # Of a host in brackets that is no address of IP version 6.
         return False
@@ -102,7 +108,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 def _parse_origins(text: str) -> tuple[str, ...]:
     origins = _split(text)
-    if not all(re.fullmatch(ORIGIN, origin) for origin in origins):
+    if not all(_fits(ORIGIN, origin) for origin in origins):
         raise ValueError("origins such as 'https://app.example.com', separated by commas")
     return origins
 
