@@ -25,11 +25,6 @@ HOST = r"([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}|\[[0-9A-Fa-f:]+\]"
 ADDRESS = rf"({HOST}):{PORT}"
 ORIGIN = rf"https?://({HOST})(:{PORT})?"
 BASE_URL = rf"{ORIGIN}(/[A-Za-z0-9._~-]+)*"
-# Leaflet replaces the names in braces.
-TILES_URL = rf"(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+"
-MONGODB_URI = r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*"
-# The name of a database has at most 63 bytes. MongoDB allows no validators in those that it has itself.
-DATABASE = r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}"
 # An integer of a structured header field has 15 digits at most (RFC 9651). Redis cannot store an expiry of any length.
 MAX_RATE, MAX_WINDOW_SECONDS = 10**15 - 1, 366 * 24 * 3600
 # The library `limits` treats `per 0 minutes` as `per 1 minute`.
@@ -128,6 +123,27 @@ def _parse_networks(text: str) -> tuple[Network, ...]:
         raise ValueError("addresses and networks such as '10.0.0.5, 10.1.0.0/16', separated by commas") from None
 
 
+_parse_mongodb_uri = _matching(
+    r"mongodb(\+srv)?://(?!.*(?i:readpreference=)).*",
+    "a URI that begins with mongodb:// or mongodb+srv://, without readPreference: use READ_PREFERENCE",
+)
+# The name of a database has at most 63 bytes. MongoDB allows no validators in those that it has itself.
+_parse_database = _matching(
+    r"(?!(?i:admin|config|local)$)[A-Za-z0-9_-]{1,63}",
+    "1 to 63 letters, digits, _ or -, but not admin, config or local, which MongoDB uses itself",
+)
+_parse_storage_uri = _matching(
+    rf"({'|'.join(map(re.escape, STORAGE_SCHEMES))})://.*",
+    f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379",
+)
+_parse_base_url = _matching(BASE_URL, "a URL such as 'https://api.example.com', without a trailing slash")
+# Leaflet replaces the names in braces.
+_parse_tiles_url = _matching(
+    rf"(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}}){ORIGIN}/([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+",
+    "a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png', without placeholders other than these and {r}",
+)
+
+
 def _setting(default: str, meaning: str, parse: Callable[[str], Any] = str) -> Any:
     return dataclasses.field(
         default_factory=lambda: parse(default), metadata={"default": default, "meaning": meaning, "parse": parse}
@@ -138,21 +154,8 @@ def _setting(default: str, meaning: str, parse: Callable[[str], Any] = str) -> A
 class Config:
     """The settings. Each has the name of its environment variable in lower case."""
 
-    mongodb_uri: str = _setting(
-        "",
-        "the MongoDB to use; if empty, an embedded one",
-        _matching(
-            MONGODB_URI,
-            "a URI that begins with mongodb:// or mongodb+srv://, without readPreference: use READ_PREFERENCE",
-        ),
-    )
-    mongodb_database: str = _setting(
-        "driver_analytics",
-        "name of the database",
-        _matching(
-            DATABASE, "1 to 63 letters, digits, _ or -, but not admin, config or local, which MongoDB uses itself"
-        ),
-    )
+    mongodb_uri: str = _setting("", "the MongoDB to use; if empty, an embedded one", _parse_mongodb_uri)
+    mongodb_database: str = _setting("driver_analytics", "name of the database", _parse_database)
     read_preference: str = _setting(
         "primaryPreferred",
         f"the replica set members to read from: {', '.join(READ_PREFERENCES)}",
@@ -188,16 +191,11 @@ class Config:
         "",
         "the Redis in which all workers and hosts count requests, such as redis://localhost:6379; if empty, the memory "
         "of the one worker",
-        _matching(
-            rf"({'|'.join(map(re.escape, STORAGE_SCHEMES))})://.*",
-            f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379",
-        ),
+        _parse_storage_uri,
     )
     processing_delay_hours: float = _setting("4", "hours after its end at which a trip becomes visible", _parse_hours)
     public_base_url: str = _setting(
-        "",
-        "URL of the service, such as https://api.example.com; if empty, the host of the request",
-        _matching(BASE_URL, "a URL such as 'https://api.example.com', without a trailing slash"),
+        "", "URL of the service, such as https://api.example.com; if empty, the host of the request", _parse_base_url
     )
     secret_key: str = _setting("", "signs report links; if empty, a new one at each start")
     secret_key_fallbacks: tuple[str, ...] = _setting(
@@ -215,10 +213,7 @@ class Config:
     map_tiles_url: str = _setting(
         "",
         "URL of the tiles below the trails of the explorer, with {z}, {x} and {y}; if empty, there is a plain grid",
-        _matching(
-            TILES_URL,
-            "a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png', without placeholders other than these and {r}",
-        ),
+        _parse_tiles_url,
     )
     map_tiles_attribution: str = _setting("", "whose tiles they are; the explorer shows this text on the map")
     mirror_key: str = _setting("", "the API key with which `mirror` reads the other service")
