@@ -72,6 +72,12 @@ def main() -> None:
         raise _end(error.format_message()) from None
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit("Aborted.") from None
+    except ModuleNotFoundError as error:
+        # An extra has the name of the command that needs it.
+        raise _end(
+            f"The extra {sys.argv[1]} is not installed ({error}). Install it from a clone of the project, "
+            f"pip install '/path/to/clone[{sys.argv[1]}]', or run 'make setup' there."
+        ) from None
     except OSError as error:
         raise _end(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
     except Exception as error:

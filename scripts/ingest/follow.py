@@ -19,7 +19,7 @@ from schemas.plausibility import WORDS
 from scripts.command_line.addresses import serve_metrics
 from scripts.command_line.batches import batches_by_size
 from scripts.command_line.output import echo, with_progress
-from scripts.command_line.running import end_on_signals
+from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.doubts import Doubts
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token

@@ -20,7 +20,6 @@ from werkzeug.http import parse_date
 from app.config import API
 from app.store import Document
 from scripts.command_line.output import echo
-from scripts.command_line.running import importing_from_extra
 
 # Requests at the same time. A few make up for the distance of the service, and leave room for its other clients.
 REQUESTS = 4
@@ -220,9 +219,10 @@ class HttpClient:
 @contextlib.contextmanager
 def open_upstream(url: str, key: str, *, is_followed: bool) -> Iterator[HttpClient]:
     """Yield a client of the service at `url`. Redirects are not followed, so the key goes to no other address."""
-    with importing_from_extra("mirror", "This command"):
-        import httpx2
-        from anyio.from_thread import start_blocking_portal
+    # Imported here, because these libraries are those of an extra.
+    import httpx2
+    from anyio.from_thread import start_blocking_portal
+
     headers = {"Authorization": f"APIKEY {key}", "Accept": "application/json", "Content-Type": "application/json"}
     # A gzip can be unpacked up to a limit, and cookies would pile up.
     headers["Accept-Encoding"] = "gzip"

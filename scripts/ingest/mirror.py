@@ -10,7 +10,7 @@ from app.store.fleets import get_time_zone
 from schemas.periods import get_today, midnight
 from scripts.command_line.options import DATE, FLEET, REJECTS
 from scripts.command_line.output import echo
-from scripts.command_line.running import end_on_signals
+from scripts.command_line.signals import end_on_signals
 from scripts.ingest import loader
 from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import apply_feed

@@ -20,7 +20,6 @@ from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE, midnight
 from scripts.command_line.options import DATE, FLEET, ID, option_once
 from scripts.command_line.output import OWNER_ONLY, echo
-from scripts.command_line.running import importing_from_extra
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
@@ -94,9 +93,9 @@ def _export(
     if file_format == "ndjson":
         with _replace_files(out, NDJSON_FILES) as folder:
             return _write_lines(folder, drivers, trips, days)[0]
-    # Imported here, because other commands run without this library.
-    with importing_from_extra("export", "Parquet"):
-        from scripts.lifecycle.parquet import TABLES, write_tables
+    # Imported here, because its library is that of an extra.
+    from scripts.lifecycle.parquet import TABLES, write_tables
+
     with _replace_files(out, TABLES) as folder:
         counts, max_line_bytes = _write_lines(folder, drivers, map(add_focus_area, trips), days)
         write_tables(folder, max_line_bytes)

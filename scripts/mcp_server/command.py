@@ -8,7 +8,7 @@ import click
 
 from scripts.command_line.addresses import listen
 from scripts.command_line.output import echo
-from scripts.command_line.running import end_on_signals, importing_from_extra
+from scripts.command_line.signals import end_on_signals
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -35,11 +35,11 @@ def mcp(address: str | None) -> None:
 
 
 def _serve_stdio(url: str) -> None:
-    with importing_from_extra("mcp", "This command"):
-        import anyio
+    # Imported here, because its libraries are those of an extra.
+    import anyio
 
-        from scripts.mcp_server.client import open_service
-        from scripts.mcp_server.server import create_server
+    from scripts.mcp_server.client import open_service
+    from scripts.mcp_server.server import create_server
 
     key = os.environ.get("DRIVER_ANALYTICS_KEY", "")
     if not key:
@@ -54,13 +54,12 @@ def _serve_stdio(url: str) -> None:
 
 
 def _serve_http(url: str, address: str) -> None:
-    with importing_from_extra("mcp", "This command"):
-        from scripts.mcp_server.client import is_url
-        from scripts.mcp_server.connections import make_server
-        from scripts.mcp_server.http import create_app
     # Over stdio, the command starts without them.
     from app import logs
     from app.config import Config, is_address
+    from scripts.mcp_server.client import is_url
+    from scripts.mcp_server.connections import make_server
+    from scripts.mcp_server.http import create_app
 
     if not is_address(address):
         raise click.BadParameter("It takes ADDRESS:PORT.", param_hint="--http")

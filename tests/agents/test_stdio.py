@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -70,10 +69,3 @@ def test_the_command_ends_with_its_client_and_without_a_traceback(environment, l
         finally:
             process.kill()
         assert "Traceback" not in process.stderr.read()
-
-
-def test_a_missing_extra_is_named_with_the_way_to_install_it(command, monkeypatch):
-    monkeypatch.setitem(sys.modules, "anyio", None)
-    output = command("mcp").output
-    assert "The extra mcp is not installed" in output
-    assert "pip install '/path/to/clone[mcp]'" in output

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 
 import click
 import pytest
@@ -96,6 +97,14 @@ def test_it_prints_its_help_without_arguments(run_main):
     result = run_main()
     assert result.status == 2
     assert "Usage: driver-analytics" in result.stderr
+
+
+def test_a_missing_extra_is_named_with_the_way_to_install_it(run_main, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anyio", None)
+    result = run_main("mcp")
+    assert (result.status, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith("Error: The extra mcp is not installed (")
+    assert "pip install '/path/to/clone[mcp]'" in result.stderr
 
 
 def test_a_full_standard_output_is_an_error_in_one_line(monkeypatch):

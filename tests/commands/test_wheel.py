@@ -85,4 +85,4 @@ def test_a_file_is_imported_and_served(run, service, tmp_path):
 def test_a_missing_extra_is_named_in_one_line(run, extra, words):
     ended = run(*words.split())
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
-    assert ended.stderr.startswith(f"Error: The extra {extra} is not installed.")
+    assert ended.stderr.startswith(f"Error: The extra {extra} is not installed (")
