@@ -1,4 +1,4 @@
-"""What commands print, with nothing hidden from a reader: lines, tables, questions, progress; and private files."""
+"""What a reader gets, with nothing hidden: lines, tables, JSON, questions, progress; and private files."""
 
 import json
 import os
@@ -17,6 +17,8 @@ T = TypeVar("T")
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+# Names are free text. What is longer is cut.
+MAX_NAME_LENGTH = 60
 # The permissions of a folder with personal data or secrets, which only its owner can read.
 OWNER_ONLY = 0o700
 
@@ -31,6 +33,28 @@ def escape(text: str) -> str:
     if is_visible(text):
         return text
     return "".join(character if is_visible(character) else json.dumps(character)[1:-1] for character in text)
+
+
+def to_json(data: Any) -> str:
+    """Return compact JSON of the data, with the texts of `escape_texts`."""
+    return json.dumps(escape_texts(data), ensure_ascii=False, separators=(",", ":"))
+
+
+def escape_texts(data: Any) -> Any:
+    """Return the data with the invisible characters in its texts escaped, so that nothing is hidden from a reader."""
+    if isinstance(data, dict):
+        return {escape(name): escape_texts(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [escape_texts(value) for value in data]
+    return escape(data) if isinstance(data, str) else data
+
+
+def clean_name(text: str | None) -> str:
+    """Return a name on one line, without invisible characters, and cut if it is long."""
+    # A variation selector follows the character that it changes, so no space takes its place.
+    visible = INVISIBLE.sub("", text or "")
+    name = " ".join("".join(character if character.isprintable() else " " for character in visible).split())
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
 
 
 def echo(line: str, *, err: bool = False) -> None:

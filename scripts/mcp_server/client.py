@@ -16,8 +16,7 @@ import httpx2
 from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, TypeAdapter, ValidationError
-
-from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
+from scripts.command_line.output import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
 VERSION = version("driver-analytics-api")

@@ -12,13 +12,13 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
+from scripts.command_line.output import escape_texts, to_json
 from scripts.mcp_server.client import UNEXPECTED_RESPONSE, VERSION, ApiClient
 from scripts.mcp_server.drivers import driver_summary, find_drivers, list_groups
 from scripts.mcp_server.events import list_events
 from scripts.mcp_server.fleet import fleet_summary
 from scripts.mcp_server.models import NOTICE, Result
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
-from scripts.mcp_server.text import escape_texts, to_json
 from scripts.mcp_server.trips import describe_trip, list_trips
 
 TOOLS = (

@@ -4,13 +4,12 @@ from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
-
 from schemas.plausibility import LEFT_OUT
+from scripts.command_line.output import to_json
 from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
 from scripts.mcp_server.client import Api, ApiClient, Json, read_list
 from scripts.mcp_server.models import Data, Degrees, Driver, EpochMs, Event, NoScore, Number, Result, Score, Window, cut
 from scripts.mcp_server.scores import find_names, get_driver_score
-from scripts.mcp_server.text import to_json
 from scripts.mcp_server.windows import choose_windows
 
 # As many of the longest rows as have room in a result.
