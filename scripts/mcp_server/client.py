@@ -4,7 +4,7 @@ import contextlib
 import copy
 import datetime
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any, TypeVar
@@ -16,6 +16,7 @@ import httpx2
 from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, TypeAdapter, ValidationError
+
 from scripts.command_line.output import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
@@ -58,7 +59,7 @@ ADVICE: dict[int, str] = {
 TEMPORARY = frozenset({429, 502, 503, 504})
 
 # Without those that are None.
-Params = Mapping[str, str | int | float | Sequence[str] | None]
+Params = Mapping[str, Any]
 # An object of a response. The schemas of the service have its fields.
 Json = dict[str, Any]
 Reply = TypeVar("Reply")

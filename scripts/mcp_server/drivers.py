@@ -7,7 +7,7 @@ from pydantic import Field
 
 from schemas.periods import PeriodName
 from scripts.mcp_server.arguments import GroupName, PageNumber, PeriodDate
-from scripts.mcp_server.client import Api, Params
+from scripts.mcp_server.client import Api
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import Data, Driver, NoScore, Number, Result, Score, Totals, WindowResult, get_change
 from scripts.mcp_server.scores import find_summaries
@@ -42,7 +42,7 @@ async def find_drivers(
     All words have to match, in any case and order, with or without accents.
     """
     words = search if search.strip() else None
-    params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, "search": words, "group": group}
+    params = {"limit": DRIVERS_PER_PAGE, "page": page, "search": words, "group": group}
     return await api.get(FoundDrivers, "drivers", params=params)
 
 

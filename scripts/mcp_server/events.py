@@ -11,7 +11,7 @@ from schemas.trip import EVENT_NAMES
 from scripts.mcp_server.arguments import BehaviourName, EndDate, FleetOrDriver, GroupName, Null, StartDate
 from scripts.mcp_server.client import Api, InvalidInput, Json, read_list
 from scripts.mcp_server.models import Data, Degrees, Driver, Event, Result, Window, cut
-from scripts.mcp_server.scores import find_names
+from scripts.mcp_server.scores import add_drivers
 from scripts.mcp_server.windows import choose_windows
 
 MAX_EVENTS, MAX_PLACES = 20, 10
@@ -93,8 +93,7 @@ async def list_events(
 
 async def _make_list(api: Api, window: Window, found: list[Json], limit: int, *, more: bool) -> EventList:
     """Return the list of up to `limit` of the events that were found. `more` says that the window has others."""
-    drivers = await find_names(api, [event["driver_id"] for event in found[:limit]])
-    events = cut([ListedEvent(**event | {"driver": drivers[event["driver_id"]]}) for event in found[:limit]])
+    events = cut([ListedEvent(**event) for event in await add_drivers(api, found[:limit])])
     places = _find_places(found)
     return EventList(
         window=window,

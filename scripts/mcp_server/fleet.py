@@ -8,7 +8,7 @@ from schemas.param_fields import LONG_HISTORY, get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.arguments import GroupName, InsurancePeriod, PeriodDate
-from scripts.mcp_server.client import Api, Json, Params
+from scripts.mcp_server.client import Api, Json
 from scripts.mcp_server.implausible import make_notice
 from scripts.mcp_server.models import Number, Result, Totals, Window, get_difference
 from scripts.mcp_server.windows import ONE_DAY, choose_periods, get_period
@@ -58,7 +58,7 @@ async def fleet_summary(
         windows.append(get_period(period, windows[-1].start_date - ONE_DAY))
     known = [one for one in windows if one.start_date >= get_first_date(today, period, LONG_HISTORY)]
     dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date), "interval": period}
-    params: Params = {**dates, "group": group, "insurance_period": insurance_period}
+    params = {**dates, "group": group, "insurance_period": insurance_period}
     content = await api.get(Json, "fleet-aggregate", params=params)
     totals = {one["start_date"]: one["fleet_summary"] for one in content["series"]}
     whose = "the fleet" if group is None else "the group"

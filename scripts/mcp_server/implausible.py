@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from schemas.param_fields import get_first_date
 from schemas.plausibility import COUNTED
-from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params, read_list
+from scripts.mcp_server.client import PAGE_SIZE, ApiClient, read_list
 from scripts.mcp_server.models import NOTICE, Window
 
 DOUBT = "Figures of {} include implausible trips, whose data look wrong: say so, and do not rely on these figures."
@@ -24,7 +24,7 @@ async def make_notice_of_drivers(api: ApiClient, driver_ids: Sequence[str], wind
     info = await api.get_info()
     if not driver_ids or info.implausible_trips != COUNTED:
         return NOTICE
-    params: Params = {
+    params = {
         "start_date": str(max(before.start_date, get_first_date(info.today, "day"))),
         "end_date": str(window.end_date),
         "driver_id": driver_ids,

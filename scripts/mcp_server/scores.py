@@ -49,7 +49,7 @@ class Explanation(Data):
 
 async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> Json:
     """Return the DriverScore of a driver. Raises InvalidInput if the window is outside the last six months."""
-    params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "interval": interval}
+    params = {**window.model_dump(mode="json"), "interval": interval}
     return await api.get(Json, "driver", driver_id, "score", params=params)
 
 
@@ -63,17 +63,18 @@ async def find_summaries(
     if not driver_ids:
         # The service would return all drivers.
         return []
-    params: Params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
+    params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
     rows: list[Json] = (await api.get(Json, "driver-aggregate", "window", params=params))["data"]
     return rows
 
 
-async def find_names(api: ApiClient, driver_ids: Sequence[str]) -> dict[str, Any]:
-    """Return drivers by driver_id."""
+async def add_drivers(api: ApiClient, rows: Sequence[Json]) -> list[Json]:
+    """Return rows, which have a `driver_id`, with the `driver` of each."""
     # Any window has the names of a driver.
     today = await api.get_today()
-    rows = await find_summaries(api, driver_ids, Window(start_date=today, end_date=today))
-    return {row["driver_info"]["driver_id"]: row["driver_info"] for row in rows}
+    found = await find_summaries(api, [row["driver_id"] for row in rows], Window(start_date=today, end_date=today))
+    drivers = {row["driver_info"]["driver_id"]: row["driver_info"] for row in found}
+    return [row | {"driver": drivers[row["driver_id"]]} for row in rows]
 
 
 def _explain(rows: Sequence[Json]) -> list[DriverAndScore]:
@@ -193,7 +194,7 @@ async def who_needs_coaching(
     """
     window, before = choose_periods(await api.get_today(), period, date)
     # Like the service, without an exponent.
-    params: Params = {"period": period, "group": group, "min_distance_miles": f"{min_distance_miles:f}"}
+    params = {"period": period, "group": group, "min_distance_miles": f"{min_distance_miles:f}"}
     if order == "lowest_score":
         count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:
@@ -245,7 +246,7 @@ async def _find_ranked(api: ApiClient, params: Params, window: Window, most: int
     found: dict[str, Json] = {}
     number: int | None = 1
     while number and len(found) < most:
-        of_page: Params = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": number}
+        of_page = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": number}
         page = await api.get(Json, "ranking", params={**params, **of_page})
         found |= {row["driver_info"]["driver_id"]: row for row in page["drivers"]}
         number = page["next_page"]

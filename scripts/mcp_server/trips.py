@@ -4,12 +4,13 @@ from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
+
 from schemas.plausibility import LEFT_OUT
 from scripts.command_line.output import to_json
 from scripts.mcp_server.arguments import EndDate, FleetOrDriver, GroupName, InsurancePeriod, Null, StartDate, Time
-from scripts.mcp_server.client import Api, ApiClient, Json, read_list
+from scripts.mcp_server.client import Api, ApiClient, Json, Params, read_list
 from scripts.mcp_server.models import Data, Degrees, Driver, EpochMs, Event, NoScore, Number, Result, Score, Window, cut
-from scripts.mcp_server.scores import find_names, get_driver_score
+from scripts.mcp_server.scores import add_drivers, get_driver_score
 from scripts.mcp_server.windows import choose_windows
 
 # As many of the longest rows as have room in a result.
@@ -81,9 +82,10 @@ async def list_trips(
     filters = {
         "group": group,
         "insurance_period": insurance_period,
+        "min_distance_miles": min_distance_miles or None,
         "implausible": None if implausible is None else to_json(implausible),
     }
-    if driver_id is not None and window and not at and not min_distance_miles and set(filters.values()) == {None}:
+    if driver_id is not None and window and not at and set(filters.values()) == {None}:
         return await _list_of_driver(api, driver_id, window, order, limit)
     if at and not at.tzinfo:
         at = at.replace(tzinfo=info.time_zone)
@@ -93,12 +95,9 @@ async def list_trips(
         "driver_id": driver_id,
         "at": int(at.timestamp() * 1000) if at else None,
         "order": order,
-        "min_distance_miles": min_distance_miles,
     }
-    found, more = await read_list(api, "trips", params=params, most=limit + 1)
-    drivers = await find_names(api, [row["trip"]["driver_id"] for row in found[:limit]])
-    trips = [row["trip"] | row | {"driver": drivers[row["trip"]["driver_id"]]} for row in found[:limit]]
-    rows = cut([ListedTrip(**trip) for trip in trips])
+    found, more = await _find_trips(api, params, limit + 1)
+    rows = cut([ListedTrip(**trip) for trip in await add_drivers(api, found[:limit])])
     return TripList(window=window, at=at, left_out=len(found) - len(rows), more=more, trips=rows)
 
 
@@ -110,11 +109,10 @@ async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order:
     leaves_out = (await api.get_info()).implausible_trips == LEFT_OUT
     by = "newest" if order == "newest" else "oldest"
     params = {**window.model_dump(mode="json"), "driver_id": driver_id, "order": by}
-    found, more = await read_list(api, "trips", params=params, most=MAX_READ)
-    counted = [row["trip"] for row in found if not (row["implausible"] and leaves_out)]
+    found, more = await _find_trips(api, params, MAX_READ)
+    counted = [trip for trip in found if not (trip["implausible"] and leaves_out)]
     points = {trip["trip_id"]: _get_points(trip, behaviours) for trip in counted}
-    trips = [row["trip"] | row | {"points_lost": points.get(row["trip"]["trip_id"], 0)} for row in found]
-    rows = [ListedTrip(**trip) for trip in trips]
+    rows = [ListedTrip(**trip, points_lost=points.get(trip["trip_id"], 0)) for trip in found]
     if order == "worst":
         rows.sort(key=lambda row: -(row.points_lost or 0))
     return TripList(
@@ -129,6 +127,12 @@ async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order:
     )
 
 
+async def _find_trips(api: ApiClient, params: Params, most: int) -> tuple[list[Json], bool]:
+    """Return the first trips of a list with their scores, and whether there may be more (`read_list`)."""
+    found, more = await read_list(api, "trips", params=params, most=most)
+    return [row["trip"] | row for row in found], more
+
+
 def _get_points(trip: Json, behaviours: list[Json]) -> float:
     """Return the trip's share of the points that each behaviour costs: by time, or by number where there is no time."""
     points = 0.0
@@ -140,8 +144,8 @@ def _get_points(trip: Json, behaviours: list[Json]) -> float:
     return points
 
 
-class TripDetails(Trip):
-    """A trip, and what happened on it."""
+class TripDescription(Trip, Result):
+    """A trip, who drove, and what happened on it."""
 
     driver_id: str
     night_driving_seconds: Number
@@ -153,11 +157,6 @@ class TripDetails(Trip):
     end_longitude: Degrees
     focus_area: dict[str, bool]
     events: list[Event]
-
-
-class TripDescription(TripDetails, Result):
-    """A trip, who drove, and what happened on it."""
-
     driver: Driver
     left_out: int = Field(description="How many later events are left out.")
 
@@ -167,16 +166,14 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
 
     Events are phone use, overspeeding with speed and limit, hard brakes and rapid accelerations.
     """
-    # Not the trail, which is long.
-    fields = f"trips{{{','.join(TripDetails.model_fields)}}}"
+    # Not the trail, which is long. The service leaves out names that it does not know.
+    fields = f"trips{{{','.join(TripDescription.model_fields)}}}"
     content = await api.get(Json, "trip", "trip_id", trip_id, fields=fields)
     if not content["trips"]:
         raise ToolError(
             "There is no visible trip with this trip_id. Copy it exactly from list_trips. A trip becomes visible four "
             "hours after its end, unless the operator has set another time."
         )
-    (trip,) = content["trips"]
-    drivers = await find_names(api, [trip["driver_id"]])
+    (trip,) = await add_drivers(api, content["trips"])
     events = sorted(trip["events"], key=lambda event: event["event_start_timestamp"])
-    details = trip | {"driver": drivers[trip["driver_id"]], "events": events[:MAX_EVENTS]}
-    return TripDescription(**details, left_out=max(0, len(events) - MAX_EVENTS))
+    return TripDescription(**trip | {"events": events[:MAX_EVENTS]}, left_out=len(events[MAX_EVENTS:]))
