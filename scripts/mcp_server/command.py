@@ -58,15 +58,14 @@ def _serve_http(url: str, address: str) -> None:
     from app import logs
     from app.config import Config, is_address
     from scripts.mcp_server.client import is_url
-    from scripts.mcp_server.connections import make_server
-    from scripts.mcp_server.http import create_app
+    from scripts.mcp_server.http import make_server
 
     if not is_address(address):
         raise click.BadParameter("It takes ADDRESS:PORT.", param_hint="--http")
     if not is_url(url.strip()):
         raise click.ClickException("DRIVER_ANALYTICS_URL cannot be used: it takes a URL such as http://127.0.0.1:8000.")
     config = Config.from_environment()
-    server = make_server(create_app(url, address, config), config.log_level)
+    server = make_server(url, address, config)
     # After the SDK and uvicorn have configured the log in their own way: keys are redacted.
     logs.configure()
     # Its warnings quote requests at any length.

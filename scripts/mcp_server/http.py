@@ -1,21 +1,26 @@
 """The tools over HTTP: the SDK's Streamable HTTP, without sessions, with the key of each request.
 
-Each request has a client of the service of its own. Nothing is kept from one to the next.
+Each request has a connection and a client of the service of its own. Nothing is kept from one to the next.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import httpx2
+import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.client_ip import get_client_ip
 from app.config import Config
@@ -31,6 +36,42 @@ NO_KEY = "Send an API key in one header: 'Authorization: Bearer KEY'. The operat
 # The arguments of a call are some kilobytes at most.
 MAX_BODY_BYTES = 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# To send a request. The check of its key takes 20 seconds of this at most.
+REQUEST_SECONDS = 30
+# To respond, and for the client to read the response.
+RESPONSE_SECONDS = 90
+# Connections on which a request is not complete. A further one closes the oldest.
+MAX_WAITING = 500
+# More is refused with 503. Each may need a connection to the service, too.
+MAX_CONNECTIONS = 1_000
+# So many connections are accepted at a time, before the oldest that wait for a request are closed.
+BACKLOG = 100
+# As for the service: the time for open requests at the end.
+GRACEFUL_SECONDS = 20
+# A connection that stayed open would pass what nobody has read of a body on as the next request, perhaps of another
+# client of the same proxy.
+HEADERS = [("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+
+Address = tuple[str, int]
+
+
+def make_server(url: str, address: str, config: Config) -> uvicorn.Server:
+    """Return the server of the application, which logs as LOG_LEVEL says (`create_app`)."""
+    settings = uvicorn.Config(
+        create_app(url, address, config),
+        http=Connection,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level=config.log_level.lower(),
+        headers=HEADERS,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
+    return uvicorn.Server(settings)
 
 
 def create_app(url: str, address: str, config: Config) -> Starlette:
@@ -88,7 +129,8 @@ class KeyMiddleware:
                     request.state.api = api
                 except ServiceError as error:
                     response = _make_refusal(error)
-                await response(scope, receive, send)
+                with contextlib.suppress(ClientDisconnect):
+                    await response(scope, watch_request(scope, receive), send)
                 return
         await response(scope, receive, send)
 
@@ -120,3 +162,56 @@ def _make_refusal(error: ServiceError) -> Response:
 def _refuse(status: int, message: str, headers: Mapping[str, str]) -> Response:
     error = {"code": INVALID_REQUEST, "message": message}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers)
+
+
+class Connection(H11Protocol):  # type: ignore[misc]
+    """A connection that is closed unless its request, and then its response, is complete in time.
+
+    It is for uvicorn's setting `http`, and extends two methods that asyncio calls.
+    """
+
+    # By the address of the client, the oldest first.
+    waiting: ClassVar[dict[Address, "Connection"]] = {}
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self.address: Address = transport.get_extra_info("peername")[:2]
+        self.timer = self.abort_after(REQUEST_SECONDS)
+        self.waiting[self.address] = self
+        if len(self.waiting) > MAX_WAITING:
+            self.waiting.pop(next(iter(self.waiting))).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.timer.cancel()
+        self.waiting.pop(self.address, None)
+        super().connection_lost(exc)
+
+    @classmethod
+    def end_waiting(cls, address: Address) -> None:
+        """Begin to wait for a response instead: the request is complete."""
+        if connection := cls.waiting.pop(address, None):
+            connection.timer.cancel()
+            connection.timer = connection.abort_after(RESPONSE_SECONDS)
+
+    def abort_after(self, seconds: float) -> asyncio.TimerHandle:
+        """Close the connection at once after this time, unless the handle that is returned is cancelled."""
+        return asyncio.get_running_loop().call_later(seconds, self.transport.abort)
+
+
+def watch_request(scope: Scope, receive: Receive) -> Receive:
+    """Return what receives the parts of a request. It notes when the last one came, and if the client leaves before."""
+    is_complete = False
+
+    async def receive_part() -> Message:
+        nonlocal is_complete
+        message = await receive()
+        if not is_complete and message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        if not is_complete and not message.get("more_body"):
+            is_complete = True
+            Connection.end_waiting(tuple(scope["client"]))
+        return message
+
+    return receive_part

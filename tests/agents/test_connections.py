@@ -7,9 +7,10 @@ import socket
 
 import pytest
 import uvicorn
+from starlette.requests import ClientDisconnect
 from uvicorn.server import ServerState
 
-from scripts.mcp_server import connections
+from scripts.mcp_server import http
 from tests.resilience.processes import HOST
 from tests.resilience.raw import exchange, first_response
 
@@ -53,16 +54,18 @@ def test_others_are_served_while_more_connections_than_the_limit_send_no_whole_r
 
 @pytest.mark.parametrize("content", UNFINISHED[:3])
 def test_a_connection_without_a_whole_request_is_closed_in_time(monkeypatch, content):
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.05)
 
     async def read_body(scope, receive, send):
-        while True:
-            await receive()
+        receive_part = http.watch_request(scope, receive)
+        with contextlib.suppress(ClientDisconnect):
+            while True:
+                await receive_part()
 
     async def talk():
-        config = uvicorn.Config(connections.watch_requests(read_body), log_config=None)
+        config = uvicorn.Config(read_body, log_config=None)
         loop = asyncio.get_running_loop()
-        make = lambda: connections.Connection(config, ServerState(), {}, loop)  # noqa: E731
+        make = lambda: http.Connection(config, ServerState(), {}, loop)  # noqa: E731
         async with await loop.create_server(make, HOST, 0) as server:
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             writer.write(content)
