@@ -4,10 +4,8 @@ import contextlib
 import dataclasses
 import os
 import shlex
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 
 import click
 from pymongo import MongoClient
@@ -47,7 +45,7 @@ def serve(demo: bool) -> None:
                 raise
             client, lines = _open_memory_store(config, error)
         if config.metrics_bind:
-            stack.enter_context(_metrics_folder())
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="driver-analytics-metrics-")
         # gunicorn reads WEB_CONCURRENCY when it is imported, so import it after Config has checked the value.
         from scripts.server.gunicorn_server import Server
 
@@ -58,19 +56,6 @@ def _set_settings(config: Config, **settings: str) -> Config:
     """Return changed settings for this process, and set them in the environment for the workers."""
     os.environ.update({name.upper(): value for name, value in settings.items()})
     return dataclasses.replace(config, **settings)  # type: ignore[arg-type]
-
-
-@contextlib.contextmanager
-def _metrics_folder() -> Iterator[None]:
-    """Create a folder for the files of the workers' metrics, which is removed when this process ends."""
-    owner, folder = os.getpid(), tempfile.mkdtemp(prefix="driver-analytics-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-    try:
-        yield
-    finally:
-        # A forked worker also runs this code when it ends; only the parent may remove the folder.
-        if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prepare_mongodb(config: Config, uri: str, demo: bool) -> list[str]:
