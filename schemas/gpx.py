@@ -2,7 +2,6 @@
 
 import datetime
 import functools
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -58,12 +57,12 @@ def _format_track(trip: Mapping[str, Any]) -> Iterator[str]:
 
 def _divide_at_gaps(line: Line) -> list[Line]:
     """Divide a line where two points are more than MAX_GAP_MS apart, whichever of them is earlier."""
-    gaps = [
-        index
-        for index, ((*_, begin), (*_, end)) in enumerate(itertools.pairwise(line), 1)
-        if abs(end - begin) > MAX_GAP_MS
-    ]
-    return [line[begin:end] for begin, end in itertools.pairwise([0, *gaps, len(line)]) if begin < end]
+    parts: list[Line] = []
+    for point in line:
+        if not parts or abs(point[-1] - parts[-1][-1][-1]) > MAX_GAP_MS:
+            parts.append([])
+        parts[-1].append(point)
+    return parts
 
 
 def _format_point(longitude: float, latitude: float, time_ms: int) -> str:
