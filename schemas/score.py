@@ -1,11 +1,9 @@
 """The score: its constants, its explanation, and its computation from totals, which MongoDB adds up."""
 
-import dataclasses
-import functools
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from marshmallow import Schema
 
@@ -16,8 +14,7 @@ from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
 
 
-@dataclasses.dataclass(frozen=True)
-class Behaviour:
+class Behaviour(NamedTuple):
     """A behaviour that lowers the score.
 
     Its rate is `factor` × `numerator` ÷ `denominator`, two fields of a summary. It costs `weight` × rate ÷ `cap`
@@ -31,21 +28,16 @@ class Behaviour:
     cap: float
     weight: int
 
-    @functools.cached_property
-    def count_field(self) -> str:
-        """The field of an event summary with the number of times that it occurred."""
-        return f"{self.name}_count"
-
     def explain(self, totals: Mapping[str, Any]) -> dict[str, Any]:
         """Return the BehaviourExplanation of totals. The rate is at most the largest double."""
-        events, denominator = totals["events_summary"], totals[self.denominator]
+        events, denominator, count_field = totals["events_summary"], totals[self.denominator], f"{self.name}_count"
         rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
         rate = min(rate, sys.float_info.max)
         share = rate / self.cap
         return {
             "behaviour": self.name,
-            "count": events[self.count_field],
-            "seconds": None if self.numerator == self.count_field else events[self.numerator],
+            "count": events[count_field],
+            "seconds": None if self.numerator == count_field else events[self.numerator],
             "rate": rate,
             "cap": self.cap,
             "weight": self.weight,

@@ -1,6 +1,5 @@
 """The explorer: the page at `/`, on which people look at their fleet in a browser. Its scripts call the API."""
 
-import dataclasses
 import functools
 import html
 from importlib.resources import files
@@ -54,9 +53,7 @@ def _build_page(config: Config) -> bytes:
         "map_tiles_url": config.map_tiles_url,
         "map_tiles_attribution": config.map_tiles_attribution,
         "processing_delay_hours": config.processing_delay_hours,
-        "behaviours": [
-            {**dataclasses.asdict(behaviour), "focus_flag": FOCUS_FLAGS[behaviour.name]} for behaviour in BEHAVIOURS
-        ],
+        "behaviours": [{**behaviour._asdict(), "focus_flag": FOCUS_FLAGS[behaviour.name]} for behaviour in BEHAVIOURS],
         "grades": GRADES,
         "min_distance_miles": MIN_DISTANCE_MILES,
     }
