@@ -4,8 +4,8 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from schemas.fields import Messages, Text
 from schemas.query import SCOPE
@@ -68,7 +68,8 @@ def sign_cursor(key: str, fleet: str, cursor: FeedCursor) -> FeedCursor:
 def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:
     """Return a cursor for a scope, which is its identity, as text."""
     content = json.dumps(cursor, ensure_ascii=False, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_checksum(scope, content) + content).rstrip(b"=").decode()
+    checksum = hashlib.blake2b(scope.encode() + b"\n" + content, digest_size=CHECKSUM_BYTES).digest()
+    return base64.urlsafe_b64encode(checksum + content).rstrip(b"=").decode()
 
 
 class CursorParam(Text):
@@ -79,10 +80,8 @@ class CursorParam(Text):
     """
 
     default_error_messages: Messages = {"other": INVALID}
-
-    def make(self, values: list[Any]) -> tuple[Any, ...]:
-        """Return the cursor with these values. Raises TypeError if there are too many or too few."""
-        return FeedCursor(*values)
+    # Makes the cursor of its values. Raises TypeError if there are too many or too few.
+    make: ClassVar[Callable[..., Any]] = FeedCursor._make
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -102,11 +101,4 @@ class ListCursorParam(CursorParam):
     """A cursor of a list, as its signature and the values that it signs, or None for the start of the list."""
 
     default_error_messages: Messages = {"other": INVALID_FOR_LIST}
-
-    def make(self, values: list[Any]) -> tuple[Any, ...]:
-        """Return the values."""
-        return tuple(values)
-
-
-def _checksum(scope: str, content: bytes) -> bytes:
-    return hashlib.blake2b(scope.encode() + b"\n" + content, digest_size=CHECKSUM_BYTES).digest()
+    make = tuple
