@@ -193,16 +193,6 @@ class Int64(_RangeField, fields.Integer):
     low, high = MIN_INT, MAX_INT
 
 
-class IntegerChoice(Int64):
-    """One of several integers, which have names. The OpenAPI document has them as Choice has texts."""
-
-    def __init__(self, description: str = "", *, component: str, choices: Mapping[int, str], **kwargs: Any) -> None:
-        self.component = component
-        super().__init__(description, low=min(choices), high=max(choices), **kwargs)
-        error = f"Must be one of {', '.join(map(str, choices))}."
-        self.validators = [OneOf(list(choices), labels=list(choices.values()), error=error)]
-
-
 class Count(Int64):
     """A count: an integer from 0, by default one that JavaScript has."""
 

@@ -11,7 +11,7 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, fields
 
 from schemas.driver import split_words
-from schemas.fields import NO_CONTROL, Choice, Date, Identifier, IntegerChoice, List, ShortText, Text, field_metadata
+from schemas.fields import NO_CONTROL, Choice, Date, Identifier, List, ShortText, Text, field_metadata
 from schemas.fleet import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.periods import (
     DAY,
@@ -27,7 +27,7 @@ from schemas.periods import (
     sunday_of,
 )
 from schemas.query import TODAY, repeat_hint
-from schemas.trip import EVENT_NAMES
+from schemas.trip import EVENT_NAMES, OVERSPEEDING, EventType
 
 MAX_DRIVERS = 20
 # As JSON writes a number from 0, so that clients may send what their language makes of a number.
@@ -205,7 +205,7 @@ class InsurancePeriodParam(Choice):
         )
 
 
-class EventTypeParam(IntegerChoice):
+class EventTypeParam(EventType):
     """The number of an event type, in ASCII digits."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
@@ -213,6 +213,16 @@ class EventTypeParam(IntegerChoice):
         if value not in numbers:
             raise ValidationError(f"Must be one of {', '.join(numbers)}.")
         return numbers[value]
+
+
+class EventTypes(RepeatedParam):
+    """The parameter `event_type`, of which the view gets `event_types`."""
+
+    def __init__(self, description: str) -> None:
+        most, example = len(EVENT_NAMES), [OVERSPEEDING]
+        super().__init__(
+            EventTypeParam(), description, most=most, example=example, attribute="event_types", required=False
+        )
 
 
 class BoxParam(Text):

@@ -16,11 +16,10 @@ from schemas.param_fields import (
     BoxParam,
     DriverIds,
     EndDate,
-    EventTypeParam,
+    EventTypes,
     GroupParam,
     InsurancePeriodParam,
     IntegerParam,
-    RepeatedParam,
     ReportTime,
     SearchParam,
     StartDate,
@@ -30,7 +29,6 @@ from schemas.periods import MONTH, PERIODS, WEEK, dates_between, monday_of
 from schemas.query import TODAY, Params
 from schemas.report import ReportWindow
 from schemas.score import COUNTED_BEHAVIOURS
-from schemas.trip import EVENT_NAMES, OVERSPEEDING
 
 MAX_LIMIT, DEFAULT_LIMIT = 100, 50
 MAX_PAGE = 1_000_000_000
@@ -332,14 +330,7 @@ class TripsParams(ListParams):
 class EventsParams(ListParams):
     """The parameters of the list of a fleet's events."""
 
-    event_type = RepeatedParam(
-        EventTypeParam("Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING),
-        "List only events of this type. Give several to get those of any of them.",
-        most=len(EVENT_NAMES),
-        example=[OVERSPEEDING],
-        attribute="event_types",
-        required=False,
-    )
+    event_type = EventTypes("List only events of this type. Give several to get those of any of them.")
     bbox = BoxParam(
         "List only events that start in this box: `min_lon,min_lat,max_lon,max_lat`, in degrees, edges included. A box "
         "whose `min_lon` is greater than its `max_lon` crosses the antimeridian.",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow.validate import OneOf
 
 from schemas.fields import (
     MAX_INT,
@@ -13,7 +14,6 @@ from schemas.fields import (
     Flag,
     Identifier,
     Int64,
-    IntegerChoice,
     Latitude,
     List,
     Longitude,
@@ -69,12 +69,21 @@ class EventData(SourceSchema):
 SPEEDS = tuple(EventData().fields)
 
 
+class EventType(Int64):
+    """The number of an event type. The OpenAPI document has the numbers once, with their names."""
+
+    component = "EventType"
+
+    def __init__(self) -> None:
+        super().__init__("Number of the event type.", low=min(EVENT_NAMES), high=max(EVENT_NAMES), example=OVERSPEEDING)
+        error = f"Must be one of {', '.join(map(str, EVENT_NAMES))}."
+        self.validators = [OneOf(list(EVENT_NAMES), labels=list(EVENT_NAMES.values()), error=error)]
+
+
 class Event(SourceSchema):
     """An event on a trip."""
 
-    event_type = IntegerChoice(
-        "Number of the event type.", component="EventType", choices=EVENT_NAMES, example=OVERSPEEDING
-    )
+    event_type = EventType()
     event_name = Choice(
         f"Name of the event type: {', '.join(f'{number} is {name}' for number, name in EVENT_NAMES.items())}.",
         component="EventName",
