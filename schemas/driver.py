@@ -67,7 +67,7 @@ def make_search_text(driver: Mapping[str, str | None]) -> str:
 
 
 def split_words(search: str) -> list[str]:
-    """Return the normalized words of a search, but for those within another one, which are found wherever that is.
+    """Return the normalized words of a search, without those that another one contains.
 
     There are none if it has only spaces and accents.
     """

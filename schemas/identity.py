@@ -1,6 +1,7 @@
 """What identifies the documents of the collections, and the keys that put them in order."""
 
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 from schemas.fields import MIN_EPOCH_MS, SURROGATE
@@ -10,6 +11,11 @@ from schemas.trip import MAX_EVENTS
 def make_id(fleet: str, identifier: str) -> str:
     """Return the `_id` of a driver's or trip's source: it is the identity of the document."""
     return f"{fleet}/{identifier}"
+
+
+def match_ids(fleet: str, identifiers: Iterable[str]) -> dict[str, Any]:
+    """Return the condition on the `_id` of the documents of a fleet with these identifiers."""
+    return {"_id": {"$in": [make_id(fleet, identifier) for identifier in identifiers]}}
 
 
 def split_id(_id: Any) -> tuple[str, str] | None:

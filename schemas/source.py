@@ -128,7 +128,7 @@ def _is_valid_column(field: Any, column: list[Any]) -> bool:
     types = set(map(type, column))
     if not all(map(field.accepts, types)):
         return False
-    # If the only other rules are ranges, and 64 bits for integers, and the extremes of a type are valid, so are all.
+    # A range, and the 64 bits of an integer, allow all values between two that they allow.
     has_range = bool(field.validators) and all(isinstance(rule, Range) for rule in field.validators)
     try:
         for value_type in types:

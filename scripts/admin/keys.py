@@ -23,7 +23,7 @@ from scripts.mongodb.connection import (
     require_drivers,
     require_fleet,
 )
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
@@ -67,6 +67,7 @@ def issue(fleet: str, driver_id: str | None, label: str | None, expires_in_days:
     driver_ids = read_driver_ids(NO_KEY) if driver_id == STDIN else [driver_id] if driver_id else []
     with open_store() as store:
         if driver_ids:
+            require_fleet(store, fleet)
             issued = issue_driver_keys(store, fleet, driver_ids, expires_in_days, label)
         else:
             issued = [issue_key(store, fleet, expires_in_days, label)]
@@ -107,26 +108,21 @@ def issue_key(store: Store, fleet: str, expires_in_days: int | None = None, labe
     return key
 
 
+@transaction
 def issue_driver_keys(
     store: Store, fleet: str, driver_ids: Sequence[str], expires_in_days: int | None = None, label: str | None = None
 ) -> list[str]:
-    """Store the digests of new keys, one of each of these drivers, in one transaction. Returns the keys in order.
+    """Store the digests of new keys, one of each of these drivers. Returns the keys in order.
 
     Raises click.ClickException, and stores none, if the fleet does not have one of the drivers.
     """
-    require_fleet(store, fleet)
+    # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
+    require_drivers(store, fleet, driver_ids, NO_KEY)
     issued = [make_key() for _ in driver_ids]
-    documents = [
+    store.keys.insert_many(
         _make_document(key, Scope(fleet, driver_id), expires_in_days, label)
         for key, driver_id in zip(issued, driver_ids, strict=True)
-    ]
-
-    def insert() -> None:
-        # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
-        require_drivers(store, fleet, driver_ids, NO_KEY)
-        store.keys.insert_many(documents)
-
-    run_transaction(store, fleet, insert)
+    )
     return issued
 
 

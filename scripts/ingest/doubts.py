@@ -13,7 +13,7 @@ from app.store import Store
 from app.store.fleets import get_trips_state
 from schemas.periods import DAY
 from schemas.plausibility import COUNTED, IMPLAUSIBLE, MARGIN_MS, OVERLAP, WORDS, find_kinds
-from scripts.materialize.periods import Day, group_by_dates
+from scripts.materialize.days import Day, group_by_dates
 
 
 class Doubts:
@@ -81,7 +81,10 @@ def _dates_around(day: str) -> Collection[str]:
 
 
 def _find_pairs(trips: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the trips, oldest first, that overlap an earlier one, and the earlier one that ends last."""
+    """Yield each trip that overlaps an earlier one, and of the earlier ones the one that ends last.
+
+    The trips are in order of their start.
+    """
     longest: Mapping[str, Any] = {"trip_end_time": -math.inf}
     for trip in trips:
         end = trip["trip_end_time"]

@@ -13,7 +13,7 @@ from pymongo.errors import PyMongoError
 from app.database import get_refusal
 from app.logs import make_logger
 from app.store import SOURCES, Document, Store
-from schemas.identity import make_id, split_id
+from schemas.identity import make_id, match_ids, split_id
 from schemas.periods import now_ms
 from schemas.plausibility import WORDS
 from scripts.command_line.addresses import serve_metrics
@@ -23,14 +23,14 @@ from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.doubts import Doubts
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
-from scripts.materialize.periods import Day, days_of
+from scripts.materialize.days import days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers, find_unidentified
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 
 PREFIX = "driver_analytics_follow"
 RETRY_SECONDS = 1.0
@@ -190,26 +190,20 @@ def divide(
 
 def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[str]]:
     """Return the trips in lists within the limits of a transaction, at least one list."""
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}}
-    pipeline: list[Document] = [{"$match": match}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]
+    pipeline: list[Document] = [{"$match": match_ids(fleet, trip_ids)}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]
     sizes = {trip["_id"]: trip["size"] for trip in store.trips.aggregate(pipeline)} if trip_ids else {}
     sized = ((trip_id, sizes.get(make_id(fleet, trip_id), 0)) for trip_id in trip_ids)
     return [*batches_by_size(sized, TRANSACTION_TRIPS, TRANSACTION_BYTES)] or [[]]
 
 
+@transaction
 def apply_changes(
     store: Store, fleet: str, driver_ids: Collection[str], trip_ids: Collection[str]
 ) -> tuple[list[InvalidSource], Doubts]:
     """Materialize what changed, and return the invalid sources, and what is not plausible in the trips."""
-
-    def apply() -> tuple[list[InvalidSource], Doubts, set[Day]]:
-        invalid, doubts = list[InvalidSource](), Doubts("{trip_id}")
-        details = read_trips(store, fleet, trip_ids, invalid, doubts.check)
-        days = days_of(filter(None, details.values()))
-        invalid += find_invalid_drivers(store, fleet, driver_ids)
-        materialize(store, fleet, driver_ids, details)
-        return invalid, doubts, days
-
-    invalid, doubts, days = run_transaction(store, fleet, apply)
-    doubts.check_overlaps(store, fleet, dict.fromkeys(trip_ids, 0), days)
+    invalid, doubts = list[InvalidSource](), Doubts("{trip_id}")
+    details = read_trips(store, fleet, trip_ids, invalid, doubts.check)
+    invalid += find_invalid_drivers(store, fleet, driver_ids)
+    materialize(store, fleet, driver_ids, details)
+    doubts.check_overlaps(store, fleet, dict.fromkeys(trip_ids, 0), days_of(filter(None, details.values())))
     return invalid, doubts

@@ -11,6 +11,7 @@ from scripts.ingest import loader
 from scripts.ingest.doubts import Doubts
 from scripts.ingest.lines import STDIN, Input
 from scripts.ingest.records import DRIVERS, TRIPS, RecordType, Rejects
+from scripts.mongodb.connection import naming_new_fleet, open_store
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -42,7 +43,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
             f"Inputs and files of rejected lines must differ: {', '.join(path.name for path in paths)}. Rename "
             "an input, or import the files one after another."
         )
-    with loader.open_for_loading() as store, loader.naming_new_fleet(store, fleet):
+    with open_store() as store, naming_new_fleet(store, fleet):
         counts = [
             _import_file(store, fleet, path, record_type, target)
             for (path, record_type), target in zip(files, targets, strict=True)

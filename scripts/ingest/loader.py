@@ -1,17 +1,13 @@
 """Loading drivers and trips, whether they come from a file, a pipe or another service: check, batch, write."""
 
-import contextlib
 import gc
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager
 
 from app.store import Store
-from scripts.command_line.output import echo
 from scripts.ingest.doubts import Doubts
 from scripts.ingest.records import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
-from scripts.mongodb.connection import has_data, open_store
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
 # about a second; MongoDB's limit is 60 seconds. A transaction takes longer the more days of drivers it changes.
@@ -24,22 +20,6 @@ BATCH_SECONDS = 1.0
 GC_THRESHOLD = 100_000
 # After so many bytes of rejected records, the search for cycles takes place all the same.
 MAX_REJECTED_BYTES = 5_000_000
-
-
-def open_for_loading() -> AbstractContextManager[Store]:
-    """Open the store for loading many documents."""
-    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
-    gc.set_threshold(GC_THRESHOLD)
-    return open_store()
-
-
-@contextlib.contextmanager
-def naming_new_fleet(store: Store, fleet: str) -> Iterator[None]:
-    """Name the fleet if the block creates it: the name may be a mistake."""
-    is_new = not has_data(store, fleet)
-    yield
-    if is_new and has_data(store, fleet):
-        echo(f"{fleet}: a new fleet", err=True)
 
 
 def load(
@@ -56,6 +36,8 @@ def load(
     Invalid records go to `rejects`. Trips that are not plausible are added to `doubts`, too. `max_seconds` is how long
     the first record of a batch waits for others; None is for ever.
     """
+    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
+    gc.set_threshold(GC_THRESHOLD)
     for batch in make_batches(_check_all(records, fleet, record_type), max_seconds):
         accepted = [item for item in batch if isinstance(item, Accepted)]
         left_out = record_type.write(store, fleet, [item.document for item in accepted]) if accepted else {}

@@ -11,11 +11,11 @@ from schemas.periods import get_today, midnight
 from scripts.command_line.options import DATE, FLEET, REJECTS
 from scripts.command_line.output import echo
 from scripts.command_line.signals import end_on_signals
-from scripts.ingest import loader
 from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import apply_feed
 from scripts.ingest.mirror_lists import Lists
 from scripts.ingest.records import Rejects
+from scripts.mongodb.connection import naming_new_fleet, open_store
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
@@ -52,14 +52,14 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson")
-    with open_upstream(url, key, is_followed=is_followed) as client, loader.open_for_loading() as store, rejected:
+    with open_upstream(url, key, is_followed=is_followed) as client, open_store() as store, rejected:
         zone = get_time_zone(store, fleet)
         if since and since > str(get_today(zone)):
             raise click.UsageError("Give --since as a date up to today.")
         # Whoever gives no date wants all: a trip before 1970 is none of the last six months.
         since_ms = max(0, midnight(since, zone)) if since else 0
         lists = Lists(store, fleet, client, since_ms, rejected)
-        with loader.naming_new_fleet(store, fleet):
+        with naming_new_fleet(store, fleet):
             pause_seconds = _copy(lists, is_followed)
         echo(f"{url}: {lists.loaded} loaded, {rejected.describe()}")
         while is_followed:

@@ -13,7 +13,7 @@ from marshmallow import ValidationError
 from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.fields import Identifier
-from schemas.identity import make_id
+from schemas.identity import match_ids
 from schemas.trip import TripSummary
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, make_bar
@@ -79,7 +79,7 @@ class Lists:
             self.listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self.listed) > MAX_DRIVERS:
                 raise click.ClickException(f"{self.client.url} has more than {MAX_DRIVERS:,} drivers.")
-            sources = self.store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
+            sources = self.store.drivers.find(match_ids(self.fleet, driver_ids), {"_id": 0, "fleet": 0})
             stored = {driver["driver_id"]: driver for driver in sources}
             for record, driver_id in zip(records, driver_ids, strict=True):
                 if not are_equal(record, stored.get(driver_id)):
@@ -118,18 +118,17 @@ class Lists:
 
     def touch(self, driver_ids: Iterable[str]) -> None:
         """Remember drivers whose trips were deleted or changed. Without trips, and not listed, they will be deleted."""
-        self._touched.update(self.store.drivers.distinct("driver_id", self._match(driver_ids)))
+        self._touched.update(self.store.drivers.distinct("driver_id", match_ids(self.fleet, driver_ids)))
 
     def reject(self, record: Any, reason: str) -> None:
         """Add a record to those that are rejected."""
         self._rejects.add(next(self._numbers), _encode(record), reason)
 
-    def _match(self, identifiers: Iterable[str]) -> Document:
-        return {"_id": {"$in": [make_id(self.fleet, identifier) for identifier in identifiers]}}
-
     def find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:
         """Return the stored ones of these trips, by trip_id."""
-        return {trip["trip_id"]: trip for trip in self.store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
+        return {
+            trip["trip_id"]: trip for trip in self.store.trip_details.find(match_ids(self.fleet, trip_ids), STORED_TRIP)
+        }
 
     def _load(self, record_type: RecordType, records: Generator[Record | Rejected]) -> None:
         doubts, seconds = Doubts("trip {trip_id}"), loader.BATCH_SECONDS

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from functools import partial
 
 import click
 
@@ -12,18 +11,17 @@ from schemas.periods import PERIODS
 from schemas.report import ReportWindow
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
-from scripts.materialize.periods import Day
+from scripts.materialize.days import Day
 from scripts.materialize.read_models import materialize
+from scripts.materialize.trips import NOT_DELETED
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 from scripts.reports.build import build_report, find_reports_of
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 
-# The entries of the change feed that are not tombstones. A tombstone keeps the identifier of the driver for 30 days, so
-# that clients learn of the deletion.
-LIVE = {"deleted_at": {"$exists": False}}
-# The other collections whose documents have the `driver_id` of a driver.
+# The collections whose documents have the `driver_id` of a driver. So have the entries of the change feed: a tombstone
+# keeps it for 30 days, so that clients learn of the deletion.
 OF_DRIVERS = ("drivers", "driver_groups", "trips", "trip_details", "driver_periods", "keys")
 
 
@@ -63,7 +61,7 @@ def count_documents_of_driver(store: Store, fleet: str, driver_id: str) -> dict[
     Scans the fleet's entries of the change feed, and the drivers.
     """
     of_driver: Document = {"fleet": fleet, "driver_id": driver_id}
-    matches = {**dict.fromkeys(OF_DRIVERS, of_driver), "trip_changes": {**of_driver, **LIVE}}
+    matches = {**dict.fromkeys(OF_DRIVERS, of_driver), "trip_changes": {**of_driver, **NOT_DELETED}}
     counts = {name: store.db[name].count_documents(match) for name, match in matches.items()}
     return {name: count for name, count in counts.items() if count}
 
@@ -79,9 +77,10 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
     details = store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE)
     # Another program may have given a trip to another driver, with the read models not updated yet.
     yield from delete_trips_of(store, fleet, itertools.chain(trips, details), of_driver)
-    yield run_transaction(store, fleet, partial(_erase_rest, store, fleet, driver_id))
+    yield _erase_rest(store, fleet, driver_id)
 
 
+@transaction
 def _erase_rest(store: Store, fleet: str, driver_id: str) -> int:
     """Delete the driver, and what else has the identifier: keys, invalid trips, read models that were wrong before."""
     of_driver = {"fleet": fleet, "driver_id": driver_id}
@@ -89,12 +88,12 @@ def _erase_rest(store: Store, fleet: str, driver_id: str) -> int:
     for sources in (store.drivers, store.driver_groups):
         sources.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]})
     count = store.trips.delete_many(of_driver).deleted_count
-    entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID)
+    entries = store.trip_changes.find({**of_driver, **NOT_DELETED}, TRIP_ID)
     trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1})
     days = {Day(driver_id, period["start_date"]) for period in periods}
     materialize(store, fleet, [driver_id], trips, days)
-    store.trip_changes.delete_many({**of_driver, **LIVE})
+    store.trip_changes.delete_many({**of_driver, **NOT_DELETED})
     # A report that was begun before is not published.
     store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}})
     return count

@@ -1,11 +1,10 @@
 """`driver-analytics fleets`: list the fleets, erase one, and change its settings."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import click
 
-from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
+from app.store import READ_MODELS, SOURCES, Store
 from app.store.api_keys import LIVE, get_state
 from app.store.fleets import get_time_zone, get_trips_state
 from schemas.identity import ids_of_fleet
@@ -13,7 +12,6 @@ from schemas.plausibility import COUNTED, LEFT_OUT
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, TIME_ZONE
 from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
-from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.resume_tokens import delete_cursors
 from scripts.materialize.fleet_settings import (
     add_up_again,
@@ -24,8 +22,15 @@ from scripts.materialize.fleet_settings import (
 )
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
-from scripts.mongodb.connection import BATCH_SIZE, find_fleets, name_other_fleets, open_store, say_empty
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.connection import (
+    BATCH_SIZE,
+    find_fleets,
+    name_other_fleets,
+    naming_new_fleet,
+    open_store,
+    say_empty,
+)
+from scripts.mongodb.transactions import transaction
 from scripts.reports.files import remove_all_unused_files
 
 COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE", "IMPLAUSIBLE TRIPS")
@@ -153,10 +158,11 @@ def _delete_data(store: Store, fleet: str) -> Iterator[int]:
     for name in SOURCES:
         sources = store.db[name].find({"fleet": fleet}, {"_id": 1}, batch_size=BATCH_SIZE)
         for ids in batches((source["_id"] for source in sources), DELETIONS_PER_TRANSACTION):
-            yield run_transaction(store, fleet, partial(_delete, store.db[name], ids))
+            yield _delete_sources(store, fleet, name, ids)
     for name in READ_MODELS:
         yield store.db[name].delete_many({"fleet": fleet}).deleted_count
 
 
-def _delete(collection: DocumentCollection, ids: list[object]) -> int:
-    return collection.delete_many({"_id": {"$in": ids}}).deleted_count
+@transaction
+def _delete_sources(store: Store, fleet: str, name: str, ids: list[object]) -> int:
+    return store.db[name].delete_many({"fleet": fleet, "_id": {"$in": ids}}).deleted_count

@@ -1,7 +1,6 @@
 """`driver-analytics groups`: which drivers are in a group, such as a depot."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import click
 
@@ -17,7 +16,7 @@ from scripts.materialize.drivers import add_groups, find_groups, find_groups_of,
 from scripts.materialize.read_models import materialize
 from scripts.materialize.sources import parse_sources
 from scripts.mongodb.connection import IDS_PER_COMMAND, name_other_fleets, open_store, require_drivers, require_fleet
-from scripts.mongodb.transactions import run_transaction, write_by_id
+from scripts.mongodb.transactions import transaction, write_by_id
 
 # Each changes the sums of the group by all days, weeks and months of the driver.
 DRIVERS_PER_PART = 200
@@ -48,7 +47,7 @@ def set_(fleet: str, group: str) -> None:
     driver_ids = read_driver_ids(NOTHING_CHANGED, " To delete a group, use 'groups delete'.")
     with open_store() as store:
         require_fleet(store, fleet)
-        run_transaction(store, fleet, partial(_write_members, store, fleet, group, driver_ids))
+        _write_members(store, fleet, group, driver_ids)
         changed = _materialize(store, fleet, group, driver_ids)
         echo(f"{fleet}: {group} has {len(driver_ids)} drivers; {changed} joined or left")
 
@@ -63,7 +62,7 @@ def delete(fleet: str, group: str) -> None:
     """
     with open_store() as store:
         require_fleet(store, fleet)
-        written = run_transaction(store, fleet, partial(_write_members, store, fleet, group, ()))
+        written = _write_members(store, fleet, group, ())
         changed = _materialize(store, fleet, group, ())
         # After a kill, the sources may have lost the group already.
         if not (written or changed):
@@ -86,6 +85,7 @@ def list_(fleet: str) -> None:
         echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])
 
 
+@transaction
 def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:
     """Write the sources of the drivers who join or leave a group, and return how many these are.
 
@@ -118,6 +118,6 @@ def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]
     differing = sorted(stored.keys() ^ {*driver_ids})
     with make_bar(fleet, len(differing)) as bar:
         for part in batches(differing, DRIVERS_PER_PART):
-            run_transaction(store, fleet, partial(materialize, store, fleet=fleet, driver_ids=part, trips={}))
+            transaction(materialize)(store, fleet, part, {})
             bar.update(len(part))
     return len(differing)

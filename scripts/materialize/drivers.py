@@ -27,7 +27,7 @@ def make_profiles(store: Store, fleet: str, driver_ids: Iterable[str]) -> dict[t
     They are built from the sources, and from the stored documents of the days.
     """
     ids = list(driver_ids)
-    found = read_sources(store.drivers, [make_id(fleet, driver_id) for driver_id in ids], [])
+    found = read_sources(store.drivers, fleet, ids, [])
     sources = {source["driver_id"]: source for source in found}
     groups = find_groups_of(store, fleet, ids)
     first, last = (_find_travel_dates(store, fleet, ids, order) for order in (ASCENDING, DESCENDING))
@@ -153,8 +153,8 @@ def make_groups_source(fleet: str, driver_id: str, groups: Iterable[str]) -> Doc
 
 def find_groups_of(store: Store, fleet: str, driver_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return the groups of each of these drivers who has a valid source of them."""
-    ids = [make_id(fleet, driver_id) for driver_id in driver_ids]
-    return {source["driver_id"]: source["groups"] for source in read_sources(store.driver_groups, ids, [])}
+    sources = read_sources(store.driver_groups, fleet, driver_ids, [])
+    return {source["driver_id"]: source["groups"] for source in sources}
 
 
 def find_groups(store: Store, fleet: str) -> set[str]:

@@ -12,7 +12,7 @@ import orjson
 from app.store import Document, Store
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
-from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
+from scripts.materialize.days import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
 
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
@@ -33,7 +33,7 @@ class SumKey(NamedTuple):
     start_date: str
 
 
-# Numbers of a contribution or a sum by the insurance period of the part that has them, None for the whole, and by name.
+# The numbers of a contribution or a sum. The key of each is an insurance period, or None for the whole, and its name.
 Numbers = Mapping[tuple[str | None, str], int]
 Sums = dict[SumKey, Counter[tuple[str | None, str]]]
 
@@ -86,7 +86,8 @@ def _flatten(document: Document, whole: str) -> Numbers:
 def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriods:
     """Return the documents of groups that change when drivers join and leave them.
 
-    The drivers bring their stored contributions, and take them away. So they are written before.
+    A driver who joins adds the stored contributions to the sums of the group, and one who leaves subtracts them. So the
+    contributions are written before.
     """
     if not groups:
         return {}

@@ -8,32 +8,28 @@ import heapq
 import itertools
 import operator
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Store
 from app.store.fleets import get_time_zone
 from scripts.command_line.batches import batches
-from scripts.materialize.periods import Day, days_of
+from scripts.materialize.days import Day, days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import DAYS_PER_PART, TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.trips import get_date, read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 
 # The fields of the index day_trips, in its order. So the trips of a driver and date follow one another.
 DATED = ("driver_id", "date", "trip_start_time", "trip_id")
 
 
-def set_settings(store: Store, fleet: str, **settings: str) -> None:
+@transaction
+def set_settings(store: Store, fleet: str, /, **settings: str) -> None:
     """Set `time_zone` or `implausible_trips` of a fleet. From then on, whatever writes trips and days follows them."""
-
-    def write() -> None:
-        store.fleets.update_one({"_id": fleet}, {"$set": settings})
-
-    run_transaction(store, fleet, write)
+    store.fleets.update_one({"_id": fleet}, {"$set": settings})
 
 
 def find_trips_to_move(store: Store, fleet: str) -> Iterator[str]:
@@ -63,10 +59,11 @@ def move_trips(store: Store, fleet: str, invalid: list[InvalidSource]) -> Iterat
     Each transaction leaves a trip on its old date or on its new one. Adds the invalid sources to `invalid`.
     """
     for trip_ids in batches(find_trips_to_move(store, fleet), TRIPS_PER_PART):
-        invalid += run_transaction(store, fleet, partial(_move, store, fleet, trip_ids))
+        invalid += _move(store, fleet, trip_ids)
         yield len(trip_ids)
 
 
+@transaction
 def _move(store: Store, fleet: str, trip_ids: list[str]) -> list[InvalidSource]:
     invalid = list[InvalidSource]()
     materialize(store, fleet, (), read_trips(store, fleet, trip_ids, invalid))
@@ -83,9 +80,5 @@ def find_implausible_days(store: Store, fleet: str) -> set[Day]:
 def add_up_again(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[int]:
     """Add up days again. Yields after each transaction how many it was about."""
     for part in batches(sorted(days), DAYS_PER_PART):
-        run_transaction(store, fleet, partial(_add_up, store, fleet, part))
+        transaction(materialize)(store, fleet, (), {}, part)
         yield len(part)
-
-
-def _add_up(store: Store, fleet: str, days: list[Day]) -> None:
-    materialize(store, fleet, (), {}, days)

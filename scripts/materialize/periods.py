@@ -1,39 +1,30 @@
-"""The read models of a driver's days, weeks and months, in `driver_periods`.
+"""The read models of a driver's weeks and months, in `driver_periods`, which are built from those of the days."""
 
-Aggregation pipelines add up trips and days, and Python computes the score from the totals. The days of drivers, which
-other read models need, too, are here.
-"""
-
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
-from app.store.fleets import get_trips_state
-from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIODS, NO_INSURANCE_PERIOD, make_contribution, make_parts
+from app.store.totals import saturate_totals, sum_days
+from schemas.fleet import IMPLAUSIBLE_COUNT, NO_INSURANCE_PERIOD
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
-from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
-from schemas.summary import TOTALS, DailySummary, DrivingSummary
-from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
+from schemas.summary import AMOUNTS, EVENT_TOTALS, TOTALS, DrivingSummary
+from scripts.materialize.days import Day, PeriodIdentity, Pipeline, Totals, contribute, group_by_dates
 from scripts.materialize.versions import to_json, version_of
 
-DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
+DRIVING_SUMMARY = DrivingSummary()
 BREAKDOWN = "daily_summary_breakdown"
-Pipeline = list[dict[str, Any]]
-
-# What identifies a day, and what it has of each trip.
-OF_DAY = {"driver_id": "$driver_id", "date": "$date"}
-OF_TRIPS = {
-    "trips": {"$push": "$summary"},
-    "trip_ends": {"$push": "$trip_end_time"},
-    "last_trip_end": {"$max": "$trip_end_time"},
-    "insurance_period": {"$max": "$insurance_period"},
+# Whether a day has trips with an insurance period, and then what it has of them.
+HAS_INSURANCE_PERIODS = {"$cond": [{"$ifNull": ["$insurance_periods", False]}, True, False]}
+BY_INSURANCE_PERIOD = {
+    "_id": 0,
+    **dict.fromkeys(("driver_id", "insurance_periods", "summary", f"contribution.{IMPLAUSIBLE_COUNT}"), 1),
 }
 # What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
 OF_DAYS = {"days": "$json", "have_insurance_periods": HAS_INSURANCE_PERIODS}
@@ -50,142 +41,6 @@ ARRAYS: Mapping[LongPeriodName, Mapping[str, Any]] = {
     WEEK: OF_DAYS,
     MONTH: {**OF_DAYS, **CALENDAR_ARRAYS, **DAY_TOTALS},
 }
-# What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
-PeriodIdentity = tuple[str, str, str]
-
-
-class Day(NamedTuple):
-    """A driver and a date."""
-
-    driver_id: str
-    date: str
-
-
-def days_of(details: Iterable[Document]) -> set[Day]:
-    """Return the days of trips. `details` have at least `driver_id` and `date`."""
-    return {Day(detail["driver_id"], detail["date"]) for detail in details}
-
-
-def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield groups of drivers and dates that together cover the days: each driver of a group has all of its dates.
-
-    Successive lines of a file usually have few drivers or few dates, so there are few groups. Example: the days
-    (d1, Monday), (d2, Monday), (d1, Tuesday) give the groups (d1; Monday, Tuesday) and (d2; Monday).
-    """
-    dates_by_driver: defaultdict[str, set[str]] = defaultdict(set)
-    for driver_id, date in days:
-        dates_by_driver[driver_id].add(date)
-    drivers_by_dates: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for driver_id, dates in dates_by_driver.items():
-        drivers_by_dates[tuple(sorted(dates))].append(driver_id)
-    for group, drivers in drivers_by_dates.items():
-        yield drivers, list(group)
-
-
-def make_days(store: Store, fleet: str, days: Iterable[Day]) -> dict[PeriodIdentity, Document | None]:
-    """Return the documents of days, built from `trip_details`, or None for a day without trips."""
-    documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
-    policy, _ = get_trips_state(store, fleet)
-    for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
-        pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
-        found = list(store.trip_details.aggregate(pipeline, hint="day_trips"))
-        sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
-        has_parts = [day for day, of_day in sums.items() if of_day.pop("insurance_period") is not None]
-        totals = _sum_insurance_periods(store, fleet, has_parts, policy)
-        for day, of_day in sums.items():
-            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
-    return documents
-
-
-def _sum_insurance_periods(
-    store: Store, fleet: str, days: Iterable[Day], policy: str
-) -> dict[Day, dict[str, Document]]:
-    """Return the totals of days by insurance period: those of the trips that the `policy` counts."""
-    totals = defaultdict[Day, dict[str, Document]](dict)
-    key = {**OF_DAY, "insurance_period": {"$ifNull": ["$insurance_period", NO_INSURANCE_PERIOD]}}
-    for driver_ids, dates in group_by_dates(days):
-        pipeline = _sum_trips(fleet, driver_ids, dates, policy, key, {})
-        for found in store.trip_details.aggregate(pipeline, hint="day_trips"):
-            name = str(found["_id"].pop("insurance_period"))
-            if name in INSURANCE_PERIODS:
-                totals[Day(**found["_id"])][name] = found["totals"] | {IMPLAUSIBLE_COUNT: found[IMPLAUSIBLE_COUNT]}
-    return totals
-
-
-def _sum_trips(
-    fleet: str,
-    driver_ids: list[str],
-    dates: list[str],
-    policy: str,
-    key: Mapping[str, Any],
-    of_trips: Mapping[str, Any],
-) -> Pipeline:
-    """Return the pipeline over `trip_details` for one document per driver and date with trips, or what the `key` says.
-
-    Its fields: `_id` with those of the key; `totals`, of the trips that the `policy` on implausible trips counts;
-    `implausible_trip_count`; and `of_trips`. Totals are summed in (trip_start_time, trip_id) order.
-    Index: (fleet, driver_id, date, trip_start_time, trip_id).
-    """
-    is_implausible = {"$ifNull": ["$implausible", False]}
-    others = {**of_trips, IMPLAUSIBLE_COUNT: {"$sum": {"$cond": [is_implausible, 1, 0]}}}
-    # $sum ignores what is null.
-    fields = {
-        **dict.fromkeys(("driver_id", "date", "trip_end_time", "summary", "implausible", "insurance_period"), 1),
-        "totals": {"$cond": [is_implausible, None, "$totals"]},
-    }
-    left_out = [{"$project": fields}] if policy == LEFT_OUT else []
-    trip_count = {"$cond": [is_implausible, 0, 1]} if left_out else 1
-    totals = sum_totals(trip_count=trip_count, amounts="$totals.", events="$totals.event_summary.")
-    return [
-        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
-        {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
-        *left_out,
-        {"$group": {"_id": key, **totals, **others}},
-        {"$project": {"totals": saturate_totals(), **dict.fromkeys(others, 1)}},
-    ]
-
-
-def _make_day(
-    fleet: str,
-    day: Day,
-    totals: Document,
-    trips: list[str],
-    trip_ends: list[int],
-    last_trip_end: int,
-    implausible_trip_count: int,
-    insurance_periods: Totals | None,
-) -> Document:
-    """Return the document of a day: its Daily summary as BSON and, if trips are counted, as rendered JSON.
-
-    `trips` has the summary form of each trip as rendered JSON, and `trip_ends` its end (epoch ms), in order of start
-    and trip_id. `contribution` is what the day adds to `fleet_periods`.
-    """
-    summary = {**make_driving_summary(totals), "date": day.date}
-    rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
-    return {
-        "fleet": fleet,
-        "driver_id": day.driver_id,
-        "period": DAY,
-        "start_date": day.date,
-        **rendered,
-        "summary": summary,
-        "trip_count": len(trips),
-        "last_trip_end": last_trip_end,
-        "trips": trips,
-        "trip_ends": trip_ends,
-        **_contribute(summary, implausible_trip_count, insurance_periods),
-        **({"insurance_periods": insurance_periods} if insurance_periods else {}),
-        "version": version_of(*rendered.values(), trips, trip_ends),
-    }
-
-
-def _contribute(summary: Document, implausible_trip_count: int, insurance_periods: Totals | None) -> Document:
-    """Return the contribution of a day, week or month and, with insurance periods, its parts."""
-    contribution = make_contribution(summary, implausible_trip_count)
-    return {
-        "contribution": contribution,
-        **({"parts": make_parts(contribution, insurance_periods)} if insurance_periods else {}),
-    }
 
 
 def make_periods(
@@ -210,7 +65,7 @@ def make_periods(
             have_parts = [
                 driver_id for driver_id, of_driver in sums.items() if any(of_driver.pop("have_insurance_periods"))
             ]
-            totals = add_up_days(store, fleet, have_parts, dates)
+            totals = _add_up_days(store, fleet, have_parts, dates)
             for driver_id, of_driver in sums.items():
                 identity = (driver_id, period, first)
                 documents[identity] = _make_period(
@@ -266,7 +121,7 @@ def _make_period(
         "start_date": start_date,
         **ranked,
         **fragments,
-        **_contribute(summary, implausible_trip_count, insurance_periods),
+        **contribute(summary, implausible_trip_count, insurance_periods),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
     }
@@ -291,3 +146,38 @@ def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Do
         by_date = dict(zip(of_days["dates"], of_days[f"{DAY_PREFIX}{name}"], strict=True))
         day_totals[name] = [by_date.get(date) for date in all_dates]
     return {"calendar": {name: of_days[name] for name in Calendar._fields}, "day_totals": day_totals}
+
+
+def _add_up_days(store: Store, fleet: str, driver_ids: Sequence[str], dates: Sequence[str]) -> dict[str, Totals]:
+    """Return what the days of each of the drivers add up to, by driver_id.
+
+    Index: driver_periods (fleet, period, driver_id, start_date).
+    """
+    if not driver_ids:
+        return {}
+    match = {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}
+    by_driver = defaultdict[str, defaultdict[str, list[Document]]](lambda: defaultdict(list))
+    for day in store.driver_periods.find(match, BY_INSURANCE_PERIOD):
+        whole = {**day.get("summary", {}), **day.get("contribution", {})}
+        for name, totals in day.get("insurance_periods", {NO_INSURANCE_PERIOD: whole}).items():
+            by_driver[day["driver_id"]][name].append(totals)
+    return {
+        driver_id: {name: _add_up(days) for name, days in of_driver.items()}
+        for driver_id, of_driver in by_driver.items()
+    }
+
+
+def _add_up(days: Sequence[Document]) -> Document:
+    names = ("trip_count", IMPLAUSIBLE_COUNT, *AMOUNTS)
+    events = [day.get("events_summary", {}) for day in days]
+    return {
+        **{name: _sum(days, name) for name in names},
+        "events_summary": {name: _sum(events, name) for name in EVENT_TOTALS},
+    }
+
+
+def _sum(documents: Iterable[Document], name: str) -> float:
+    # As in `saturate_totals`. What a contribution has is rounded, so another error in the last bit changes nothing.
+    # Damaged documents may lack a field.
+    total: float = sum(document.get(name, 0) for document in documents)
+    return min(total, sys.float_info.max)

@@ -1,4 +1,4 @@
-"""The one way from sources to read models: `build` has the order of the steps, and `materialize` writes them."""
+"""The one way from sources to read models: `materialize` writes them in the order in which they follow."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,12 @@ from pymongo import DeleteOne, ReplaceOne
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
-from schemas.identity import make_id
+from schemas.identity import make_id, match_ids
 from schemas.periods import DAY, LONG_PERIODS, now_ms
+from scripts.materialize.days import Day, days_of, make_days
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import GroupChanges, change_groups, change_sums, find_stored_groups
-from scripts.materialize.periods import Day, days_of, make_days, make_periods
+from scripts.materialize.periods import make_periods
 from scripts.materialize.trips import make_entries, make_events
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
@@ -29,76 +30,44 @@ IDENTITY_FIELDS = {
 }
 # Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
 Documents = Mapping[tuple[Any, ...], Document | None]
+# Who takes a step writes its documents, or compares them with the stored ones, before the next step, which may be built
+# from them.
 Step = tuple[DocumentCollection, Documents]
 # The details of trips by trip_id, or None for a trip without a valid source.
 Trips = Mapping[str, Document | None]
 DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
-def materialize(
-    store: Store,
-    fleet: str,
-    driver_ids: Iterable[str],
-    trips: Trips,
-    days: Iterable[Day] = (),
-    *,
-    tombstones: bool = True,
-) -> None:
+def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trips, days: Iterable[Day] = ()) -> None:
     """Write the read models of drivers, trips and days that differ, in the transaction that changed their sources.
 
-    The parameters are those of `build`.
+    The days that the trips leave or reach are written, too, and so are the drivers of all days. The sources of the
+    drivers are read here.
     """
     # Another version may have begun to build them from scratch since the command began.
     check_format(store, fleet)
-    for collection, documents in build(store, fleet, driver_ids, trips, days, tombstones=tombstones):
-        write(store, fleet, collection, documents)
-
-
-def build(
-    store: Store,
-    fleet: str,
-    driver_ids: Iterable[str],
-    trips: Trips,
-    days: Iterable[Day] = (),
-    *,
-    tombstones: bool = True,
-) -> Iterator[Step]:
-    """Yield the read models that follow from drivers, trips and days, in the order in which they follow.
-
-    The caller writes the documents of a step, or compares them with the stored ones, and then takes the next step,
-    which may be built from them.
-
-    The days that the trips leave or reach are built, too, and so are the drivers of all days. The sources of the
-    drivers are read here. `tombstones` says whether the change feed reports deletions.
-    """
     changed, changed_days = select_changed(store, fleet, trips)
     days = {*days, *changed_days}
-    yield from build_trips(store, fleet, changed, tombstones=tombstones)
-    yield from build_days(store, fleet, days)
-    profiles = make_profiles(store, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing, groups = _select_profiles(store, fleet, profiles)
-    yield store.fleet_periods, change_groups(store, fleet, groups)
-    yield store.driver_periods, differing
-    if differing:
-        yield store.fleet_drivers, make_list(store, fleet, [driver_id for driver_id, *_ in differing])
+    write(store, fleet, build_trips(store, fleet, changed))
+    write(store, fleet, build_days(store, fleet, days))
+    write(store, fleet, _build_drivers(store, fleet, {*driver_ids, *(day.driver_id for day in days)}))
 
 
 def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
     """Return the trips whose details differ from the stored ones, and the days that they leave or reach."""
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
-    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION)}
+    details = store.trip_details.find(match_ids(fleet, trips), DAY_AND_VERSION)
+    stored = {detail["trip_id"]: detail for detail in details}
     changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
     left = [stored[trip_id] for trip_id in changed if trip_id in stored]
     # Damaged details may have no date: their trip leaves no day.
     return changed, days_of(detail for detail in (*left, *changed.values()) if detail and detail.get("date"))
 
 
-def build_trips(store: Store, fleet: str, trips: Trips, *, tombstones: bool = True) -> Iterator[Step]:
+def build_trips(store: Store, fleet: str, trips: Trips) -> Iterator[Step]:
     """Yield the details of trips, their events, and their entries in the change feed."""
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in trips.items()}
     yield store.trip_events, make_events(store, fleet, trips)
-    entries = make_entries(store, fleet, trips, tombstones=tombstones)
-    yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
+    yield store.trip_changes, {(_id,): entry for _id, entry in make_entries(store, fleet, trips).items()}
 
 
 def build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
@@ -114,6 +83,15 @@ def build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
         sums |= change_sums(store, fleet, period, documents, groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
+
+
+def _build_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> Iterator[Step]:
+    """Yield what follows from the profiles that differ: the fleet's sums of groups, these profiles, and the list."""
+    differing, groups = _select_profiles(store, fleet, make_profiles(store, fleet, driver_ids))
+    yield store.fleet_periods, change_groups(store, fleet, groups)
+    yield store.driver_periods, differing
+    if differing:
+        yield store.fleet_drivers, make_list(store, fleet, [driver_id for driver_id, *_ in differing])
 
 
 def _has_changed(detail: Document | None, stored: Document | None) -> bool:
@@ -146,23 +124,23 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     return bool(document["version"] != stored.get("version"))
 
 
-def write(store: Store, fleet: str, collection: DocumentCollection, documents: Documents) -> None:
-    """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ.
+def write(store: Store, fleet: str, steps: Iterable[Step]) -> None:
+    """Insert or replace the documents of each step before the next one is built, or delete those that are None.
 
-    An entry of the change feed is only among them if its trip changed, so it gives the time of the last change.
+    MongoDB writes only those that differ.
     """
-    if not documents:
-        return
-    if collection.name == store.trip_changes.name:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}})
-    match IDENTITY_FIELDS[collection.name]:
-        case ("_id",):
-            write_by_id(collection, {_id: document for (_id,), document in documents.items()})
-        case ("trip_id", "_id"):
-            of_trips = {"fleet": fleet, "trip_id": {"$in": list({trip_id for trip_id, _ in documents})}}
-            write_by_id(collection, {_id: document for (_, _id), document in documents.items()}, of_trips)
-        case names:
-            write_all(collection, [_replace(fleet, names, *item) for item in documents.items()])
+    for collection, documents in steps:
+        # Each of them has a trip that changed.
+        if documents and collection.name == store.trip_changes.name:
+            store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}})
+        match IDENTITY_FIELDS[collection.name]:
+            case ("_id",):
+                write_by_id(collection, {_id: document for (_id,), document in documents.items()})
+            case ("trip_id", "_id"):
+                of_trips = {"fleet": fleet, "trip_id": {"$in": list({trip_id for trip_id, _ in documents})}}
+                write_by_id(collection, {_id: document for (_, _id), document in documents.items()}, of_trips)
+            case names:
+                write_all(collection, [_replace(fleet, names, *item) for item in documents.items()])
 
 
 def _replace(fleet: str, names: Sequence[str], identity: tuple[Any, ...], document: Document | None) -> Operation:

@@ -1,10 +1,9 @@
-"""Rebuilding and verifying the read models of a fleet: `build`, over one part of the fleet after another."""
+"""Rebuilding and verifying the read models of a fleet, over one part of the fleet after another."""
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from pymongo import ASCENDING
 
@@ -12,9 +11,9 @@ from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import FORMAT, get_time_zone
 from schemas.periods import DAY, PERIODS, PROFILE, midnight
 from scripts.command_line.batches import batches
+from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import add_up_month, find_months
-from scripts.materialize.periods import Day
 from scripts.materialize.read_models import (
     IDENTITY_FIELDS,
     Documents,
@@ -27,7 +26,7 @@ from scripts.materialize.read_models import (
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
-from scripts.mongodb.transactions import make_feed_key, run_transaction
+from scripts.mongodb.transactions import make_feed_key, transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_PART = 100
@@ -35,35 +34,8 @@ DAYS_PER_PART = DRIVERS_PER_PART = 500
 TRIP_ID, BY_TRIP = {"_id": 0, "trip_id": 1}, [("trip_id", ASCENDING)]
 
 
-# A part of a fleet: yields the read models that one transaction builds, in the order in which they follow. It adds the
-# invalid sources to the list. A repair calls it twice.
-Part = Callable[[list[InvalidSource]], Iterator[Step]]
-
-
-def _build_trips(store: Store, fleet: str, trip_ids: list[str], invalid: list[InvalidSource]) -> Iterator[Step]:
-    """Yield the read models of trips, also of those whose version is stored: their content may be damaged."""
-    trips = read_trips(store, fleet, trip_ids, invalid)
-    # The day that a trip leaves is built with it: afterwards no trip names that day, which may be before `since`.
-    _, days = select_changed(store, fleet, trips)
-    yield from build_trips(store, fleet, trips)
-    yield from build_days(store, fleet, days)
-
-
-def _build_days(store: Store, fleet: str, days: list[Day], _: object) -> Iterator[Step]:
-    return build_days(store, fleet, days)
-
-
-def _build_profiles(store: Store, fleet: str, driver_ids: list[str], invalid: list[InvalidSource]) -> Iterator[Step]:
-    invalid += find_invalid_drivers(store, fleet, driver_ids)
-    yield store.driver_periods, make_profiles(store, fleet, driver_ids)
-
-
-def _build_sums(store: Store, fleet: str, month: str, _: object) -> Iterator[Step]:
-    yield store.fleet_periods, add_up_month(store, fleet, month)
-
-
-def _build_list(store: Store, fleet: str, _: object) -> Iterator[Step]:
-    yield store.fleet_drivers, make_list(store, fleet)
+# A part of a fleet that one transaction builds: which read models, and their trips, days, drivers or month.
+Part = tuple[str, Sequence[Any]]
 
 
 class Outcome(NamedTuple):
@@ -79,22 +51,17 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome
     Those of another format are deleted before, and all are written, whatever the date.
     """
     state = store.fleets.find_one({"_id": fleet}) or {}
-    if state.get("format") == FORMAT:
-        yield from _rebuild_parts(store, fleet, since)
-        return
-    # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client of
-    # the change feed does so, too.
-    change = {"$unset": {"format": ""}, "$set": {"feed_key": make_feed_key()}}
-    store.fleets.update_one({"_id": fleet}, change)
-    for name in READ_MODELS:
-        store.db[name].delete_many({"fleet": fleet})
-    yield from _rebuild_parts(store, fleet)
-    store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
-
-
-def _rebuild_parts(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
+    if state.get("format") != FORMAT:
+        since = ""
+        # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client
+        # of the change feed does so, too.
+        change = {"$unset": {"format": ""}, "$set": {"feed_key": make_feed_key()}}
+        store.fleets.update_one({"_id": fleet}, change)
+        for name in READ_MODELS:
+            store.db[name].delete_many({"fleet": fleet})
     for part in _find_parts(store, fleet, since):
         yield _rebuild(store, fleet, part)
+    store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
@@ -116,23 +83,42 @@ def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
 
 
 def _verify(store: Store, fleet: str, part: Part) -> Outcome:
-    with store.snapshot():
-        return _process(store, fleet, part, writes=False)
-
-
-def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
-    return run_transaction(store, fleet, partial(_process, store, fleet, part, writes=True))
-
-
-def _process(store: Store, fleet: str, part: Part, *, writes: bool) -> Outcome:
-    """Build the read models of a part, and write them, or else compare them with the stored ones."""
     invalid, differences = list[InvalidSource](), list[str]()
-    for collection, documents in part(invalid):
-        if writes:
-            write(store, fleet, collection, documents)
-        else:
+    with store.snapshot():
+        for collection, documents in _build(store, fleet, part, invalid):
             differences += _compare(collection, fleet, documents)
     return Outcome(invalid, differences)
+
+
+@transaction
+def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
+    invalid = list[InvalidSource]()
+    write(store, fleet, _build(store, fleet, part, invalid))
+    return Outcome(invalid, [])
+
+
+def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -> Iterator[Step]:
+    """Yield the read models of a part, also of trips whose version is stored: their content may be damaged.
+
+    Adds the invalid sources to `invalid`.
+    """
+    match part:
+        case "trips", trip_ids:
+            trips = read_trips(store, fleet, trip_ids, invalid)
+            # The day that a trip leaves is built with it: afterwards no trip names that day, which may be before
+            # `since`.
+            _, days = select_changed(store, fleet, trips)
+            yield from build_trips(store, fleet, trips)
+            yield from build_days(store, fleet, days)
+        case "days", days:
+            yield from build_days(store, fleet, days)
+        case "profiles", driver_ids:
+            invalid += find_invalid_drivers(store, fleet, driver_ids)
+            yield store.driver_periods, make_profiles(store, fleet, driver_ids)
+        case "sums", [month]:
+            yield store.fleet_periods, add_up_month(store, fleet, month)
+        case _:
+            yield store.fleet_drivers, make_list(store, fleet)
 
 
 def _compare(collection: DocumentCollection, fleet: str, documents: Documents) -> Iterator[str]:
@@ -158,14 +144,14 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
     The days of a driver may be in several parts.
     """
     for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
-        yield partial(_build_trips, store, fleet, trip_ids)
+        yield "trips", trip_ids
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
-        yield partial(_build_days, store, fleet, days)
+        yield "days", days
     for driver_ids in batches(_find_driver_ids(store, fleet), DRIVERS_PER_PART):
-        yield partial(_build_profiles, store, fleet, driver_ids)
+        yield "profiles", driver_ids
     for month in find_months(store, fleet):
-        yield partial(_build_sums, store, fleet, month)
-    yield partial(_build_list, store, fleet)
+        yield "sums", [month]
+    yield "list", []
 
 
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
@@ -186,9 +172,9 @@ def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
 
 
 def _find_days(store: Store, fleet: str, since: str) -> Iterator[Day]:
-    """Yield, by driver and date, the days since a date that any document refers to.
+    """Yield the days since a date of which details or days are stored, and the first dates of weeks and months.
 
-    A stored week or month counts as its first date.
+    They are in order of driver and date.
     """
     # Damaged details may have an empty date.
     dates = {"$gte": since or "0001-01-01"}

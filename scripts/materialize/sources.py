@@ -4,13 +4,13 @@ A source is invalid if it violates its schema, or if its `_id` is not its identi
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from marshmallow import ValidationError
 
 from app.store import SOURCES, Document, DocumentCollection, Store
-from schemas.identity import make_id
+from schemas.identity import make_id, match_ids
 from schemas.stored import IDENTIFIERS, StoredDriver, StoredDriverGroups, StoredTrip
 from scripts.command_line.output import escape
 from scripts.command_line.reasons import describe_errors
@@ -40,10 +40,10 @@ class InvalidSource(NamedTuple):
 
 
 def read_sources(
-    collection: DocumentCollection, ids: Sequence[str], invalid: list[InvalidSource]
+    collection: DocumentCollection, fleet: str, identifiers: Iterable[str], invalid: list[InvalidSource]
 ) -> Iterator[Document]:
-    """Yield the valid sources with these `_id`, without it. Adds the others that exist to `invalid`."""
-    return parse_sources(collection.name, collection.find({"_id": {"$in": ids}}), invalid)
+    """Yield the valid ones of these sources, without `_id`. Adds the others that exist to `invalid`."""
+    return parse_sources(collection.name, collection.find(match_ids(fleet, identifiers)), invalid)
 
 
 def parse_sources(
@@ -59,9 +59,9 @@ def parse_sources(
 
 def find_invalid_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> list[InvalidSource]:
     """Return the invalid ones of the sources of drivers, and of their groups."""
-    ids, invalid = [make_id(fleet, driver_id) for driver_id in driver_ids], list[InvalidSource]()
+    ids, invalid = list(driver_ids), list[InvalidSource]()
     for collection in (store.drivers, store.driver_groups):
-        for _ in read_sources(collection, ids, invalid):
+        for _ in read_sources(collection, fleet, ids, invalid):
             pass
     return invalid
 

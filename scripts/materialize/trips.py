@@ -14,13 +14,13 @@ from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.fields import MIN_EPOCH_MS
-from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key
+from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key, match_ids
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import IMPLAUSIBLE_KINDS, find_kinds
 from schemas.score import compute_trip_score
 from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.materialize.periods import Day, days_of, group_by_dates
+from scripts.materialize.days import Day, days_of, group_by_dates
 from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.versions import version_of_texts
 
@@ -33,6 +33,9 @@ TRIP_TOTALS_FIELDS = (*AMOUNTS, "event_summary")
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
+
+# The entries of the change feed that are no tombstones.
+NOT_DELETED = {"deleted_at": {"$exists": False}}
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
@@ -89,7 +92,7 @@ def read_trips(
     Adds the invalid sources to `invalid`, and calls `check` with the others.
     """
     details: dict[str, Document | None] = dict.fromkeys(trip_ids)
-    for trip in read_sources(store.trips, [make_id(fleet, trip_id) for trip_id in details], invalid):
+    for trip in read_sources(store.trips, fleet, details, invalid):
         check(trip)
         details[trip["trip_id"]] = make_trip_detail(fleet, trip)
     present = [detail for detail in details.values() if detail]
@@ -192,25 +195,20 @@ def _make_events(detail: Document) -> Iterator[Document]:
         }
 
 
-def make_entries(
-    store: Store, fleet: str, details: Mapping[str, Document | None], *, tombstones: bool
-) -> dict[str, Document | None]:
-    """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated; None deletes one.
+def make_entries(store: Store, fleet: str, details: Mapping[str, Document | None]) -> dict[str, Document]:
+    """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated.
 
-    Details are by trip_id, and None for a trip that does not exist. `tombstones` says whether the feed reports its
-    deletion; otherwise it forgets the trip. A tombstone that is already stored is kept either way.
-    `run_transaction` has given the change its number.
+    Details are by trip_id, and None for a trip that does not exist: if it has an entry, a tombstone takes its place.
+    `transaction` has given the change its number.
     """
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in details]}, "fleet": fleet}
-    stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match)}
+    entries = store.trip_changes.find({**match_ids(fleet, details), "fleet": fleet})
+    stored = {entry["trip_id"]: entry for entry in entries}
     changed = {trip_id: detail for trip_id, detail in details.items() if _is_outdated(stored.get(trip_id), detail)}
     if not changed:
         return {}
     state: Document = store.fleets.find_one({"_id": fleet}) or {"writes": 0, "written_at": None}
     return {
         make_id(fleet, trip_id): _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
-        if detail or tombstones
-        else None
         for trip_id, detail in changed.items()
     }
 

@@ -8,12 +8,12 @@ from pymongo import ASCENDING
 
 from app.store import Document, Store
 from schemas.fields import SURROGATE
-from schemas.identity import make_id
+from schemas.identity import make_id, match_ids
 from scripts.command_line.batches import batches
 from scripts.materialize.drivers import add_groups, find_groups, make_groups_source
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trips import make_trip_detail, read_trips, set_dates
-from scripts.mongodb.transactions import run_transaction, write_by_id
+from scripts.materialize.trips import NOT_DELETED, make_trip_detail, read_trips, set_dates
+from scripts.mongodb.transactions import transaction, write_by_id
 
 # Many, because a deletion reads no trails.
 DELETIONS_PER_TRANSACTION = 500
@@ -46,21 +46,18 @@ def prepare_trip(fleet: str, trip: Document) -> PreparedTrip:
     return PreparedTrip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
+@transaction
 def write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -> dict[int, str]:
-    """Write drivers in one transaction. Of several with the same driver_id, the last one is written.
+    """Write drivers. Of several with the same driver_id, the last one is written.
 
     Returns why some are left out, by their index: the fleet would have too many groups.
     """
-
-    def write() -> dict[int, str]:
-        groups, left_out = _choose_groups(store, fleet, drivers)
-        sources = [driver.source for index, driver in enumerate(drivers) if index not in left_out]
-        write_by_id(store.drivers, {source["_id"]: source for source in sources})
-        write_by_id(store.driver_groups, groups)
-        materialize(store, fleet, {source["driver_id"] for source in sources}, {})
-        return left_out
-
-    return run_transaction(store, fleet, write)
+    groups, left_out = _choose_groups(store, fleet, drivers)
+    sources = [driver.source for index, driver in enumerate(drivers) if index not in left_out]
+    write_by_id(store.drivers, {source["_id"]: source for source in sources})
+    write_by_id(store.driver_groups, groups)
+    materialize(store, fleet, {source["driver_id"] for source in sources}, {})
+    return left_out
 
 
 def _choose_groups(
@@ -78,34 +75,29 @@ def _choose_groups(
     return sources, left_out
 
 
+@transaction
 def write_trips(store: Store, fleet: str, trips: Sequence[PreparedTrip]) -> dict[int, str]:
-    """Write trips in one transaction. Of several with the same trip_id, the last one is written.
+    """Write trips. Of several with the same trip_id, the last one is written.
 
     Returns why some are left out, by their index (`set_dates`).
     """
-
-    def write() -> dict[int, str]:
-        left_out = set_dates(store, fleet, [trip.detail for trip in trips])
-        written = [trip for index, trip in enumerate(trips) if index not in left_out]
-        sources = {trip.source["_id"]: trip.source for trip in written}
-        # The same schema has checked them, and MongoDB would take long to check each point of a trail again.
-        write_by_id(store.trips, sources, bypass_document_validation=True)
-        materialize(store, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
-        return left_out
-
-    return run_transaction(store, fleet, write)
+    left_out = set_dates(store, fleet, [trip.detail for trip in trips])
+    written = [trip for index, trip in enumerate(trips) if index not in left_out]
+    sources = {trip.source["_id"]: trip.source for trip in written}
+    # The same schema has checked them, and MongoDB would take long to check each point of a trail again.
+    write_by_id(store.trips, sources, bypass_document_validation=True)
+    materialize(store, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
+    return left_out
 
 
+@transaction
 def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
-    """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
-
-    def delete() -> None:
-        write_by_id(store.drivers, dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids))
-        materialize(store, fleet, driver_ids, {})
-
-    run_transaction(store, fleet, delete)
+    """Delete the sources of drivers. A driver with trips then has null names."""
+    write_by_id(store.drivers, dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids))
+    materialize(store, fleet, driver_ids, {})
 
 
+@transaction
 def delete_trips(
     store: Store,
     fleet: str,
@@ -114,19 +106,17 @@ def delete_trips(
     *,
     tombstones: bool = True,
 ) -> int:
-    """Delete those of the trips that meet a condition in one transaction, and return how many sources were deleted.
+    """Delete those of the trips that meet a condition, and return how many sources were deleted.
 
-    `tombstones` says whether the change feed reports the deletions.
+    Without `tombstones`, the change feed does not report the deletions: it forgets the trips.
     """
-
-    def delete() -> int:
-        match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}, **condition}
-        count = store.trips.delete_many(match).deleted_count
-        trips = read_trips(store, fleet, trip_ids, [])
-        materialize(store, fleet, (), trips, tombstones=tombstones)
-        return count
-
-    return run_transaction(store, fleet, delete)
+    count = store.trips.delete_many({**match_ids(fleet, trip_ids), **condition}).deleted_count
+    trips = read_trips(store, fleet, trip_ids, [])
+    if not tombstones:
+        gone = [trip_id for trip_id, detail in trips.items() if detail is None]
+        store.trip_changes.delete_many({**match_ids(fleet, gone), **NOT_DELETED})
+    materialize(store, fleet, (), trips)
+    return count
 
 
 def delete_trips_of(

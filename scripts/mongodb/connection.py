@@ -121,6 +121,15 @@ def has_data(store: Store, fleet: str) -> bool:
     return bool(store.fleets.find_one({"_id": fleet}, {"_id": 1}) or any(found))
 
 
+@contextlib.contextmanager
+def naming_new_fleet(store: Store, fleet: str) -> Iterator[None]:
+    """Name the fleet if the block creates it: the name may be a mistake."""
+    is_new = not has_data(store, fleet)
+    yield
+    if is_new and has_data(store, fleet):
+        echo(f"{fleet}: a new fleet", err=True)
+
+
 def require_fleet(store: Store, fleet: str) -> None:
     """Raise click.ClickException if nothing is stored for the fleet."""
     if not has_data(store, fleet):

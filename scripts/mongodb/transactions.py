@@ -1,9 +1,10 @@
 """The transactions of the commands, and how they write. Those of a fleet run one after the other, and are numbered."""
 
+import functools
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from pymongo import DESCENDING, DeleteOne, InsertOne, ReplaceOne
@@ -14,6 +15,7 @@ from app.store import Document, DocumentCollection, Store
 from app.store.fleets import FORMAT
 from scripts.command_line.output import echo
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]
 # A command that waits longer for another one prints a message.
@@ -23,43 +25,52 @@ WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
 FEED_KEY_BYTES = 32
 
 
-def run_transaction(store: Store, fleet: str, change: Callable[[], T]) -> T:
-    """Call `change` in a transaction, and return its result.
+def transaction(change: Callable[Concatenate[Store, str, P], T]) -> Callable[Concatenate[Store, str, P], T]:
+    """Let a function run in a transaction of the fleet that is its second argument.
 
-    Transactions of one fleet run one after the other. If a transaction conflicts with another one, `change` is called
-    again; so it must have no effects other than writes. PyMongo passes the session of the transaction to all operations
-    within. Raises click.ClickException if MongoDB has
-    aborted the transaction for two minutes, which is how long PyMongo repeats one.
+    Transactions of one fleet run one after the other. If a transaction conflicts with another one, the function is
+    called again; so it must have no effects other than writes. PyMongo passes the session of the transaction to all
+    operations within. Raises click.ClickException if MongoDB has aborted the transaction for two minutes, which is how
+    long PyMongo repeats one.
     """
-    started, has_printed = time.monotonic(), False
 
-    def run(_: ClientSession) -> T:
-        nonlocal has_printed
+    @functools.wraps(change)
+    def run(store: Store, fleet: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        started, has_printed = time.monotonic(), False
+
+        def attempt(_: ClientSession) -> T:
+            nonlocal has_printed
+            try:
+                lock_fleet(store, fleet)
+            except OperationFailure as error:
+                is_late = time.monotonic() - started > MESSAGE_AFTER_SECONDS
+                if error.code == WRITE_CONFLICT and is_late and not has_printed:
+                    has_printed = True
+                    echo(f"Waiting for another command that writes to {fleet}, for two minutes at most ...", err=True)
+                raise
+            return change(store, fleet, *args, **kwargs)
+
         try:
-            lock_fleet(store, fleet)
+            with store.db.client.start_session().bind() as session:
+                return session.with_transaction(attempt)
         except OperationFailure as error:
-            is_late = time.monotonic() - started > MESSAGE_AFTER_SECONDS
-            if error.code == WRITE_CONFLICT and is_late and not has_printed:
-                has_printed = True
-                echo(f"Waiting for another command that writes to {fleet}, for two minutes at most ...", err=True)
+            if error.has_error_label(TRANSIENT):
+                raise _make_abort_error(fleet, error) from error
             raise
-        return change()
 
-    try:
-        with store.db.client.start_session().bind() as session:
-            return session.with_transaction(run)
-    except OperationFailure as error:
-        if not error.has_error_label(TRANSIENT):
-            raise
-        reason = (
-            "another command writes to the fleet, or was killed while it did"
-            if error.code == WRITE_CONFLICT
-            else "each try took longer than transactionLifetimeLimitSeconds, or the primary changed"
-        )
-        raise click.ClickException(
-            f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction "
-            "is stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
-        ) from error
+    return run
+
+
+def _make_abort_error(fleet: str, error: OperationFailure) -> click.ClickException:
+    reason = (
+        "another command writes to the fleet, or was killed while it did"
+        if error.code == WRITE_CONFLICT
+        else "each try took longer than transactionLifetimeLimitSeconds, or the primary changed"
+    )
+    return click.ClickException(
+        f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction is "
+        "stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
+    )
 
 
 def lock_fleet(store: Store, fleet: str) -> None:

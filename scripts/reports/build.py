@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from gridfs.errors import GridFSError
@@ -16,7 +15,7 @@ from schemas.csv_rows import begin_csv, render_rows
 from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, ReportWindow, row
 from scripts.command_line.output import make_bar
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 from scripts.reports.content import FigureCollector, get_trips_version
 from scripts.reports.files import (
     mark_replaced,
@@ -69,7 +68,7 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
             "units": units,
             "trips_version": trips_version,
         }
-        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
+        if _publish(store, fleet, report, erasures):
             return report
         remove_files(store, {file["file_id"] for file in files.values()})
 
@@ -87,11 +86,12 @@ def _get_units(store: Store, fleet: str, window: ReportWindow) -> str:
     return report["units"] if report else MILES
 
 
-def _publish(store: Store, report: Document, erasures: int) -> bool:
+@transaction
+def _publish(store: Store, fleet: str, report: Document, erasures: int) -> bool:
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
-    if _count_erasures(store, report["fleet"]) != erasures:
+    if _count_erasures(store, fleet) != erasures:
         return False
-    identity = match_report(report["fleet"], window_of(report))
+    identity = match_report(fleet, window_of(report))
     if replaced := store.reports.find_one(identity):
         mark_replaced(store, replaced)
     store.reports.replace_one(identity, report, upsert=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.store import Store
-from scripts.ingest import loader
+from scripts.ingest import importer, loader
 from scripts.mongodb.transactions import lock_fleet
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import FLEET, batches_of, differences, empty, state_of, states_after, write_batches
@@ -40,7 +40,7 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
     empty(mongod)
     write_batches(Store.of(mongod), BEFORE)
     left = []
-    for _ in kills(loader, lambda: command("import", "--fleet", FLEET, *map(str, words)), 0, step, step):
+    for _ in kills(importer, lambda: command("import", "--fleet", FLEET, *map(str, words)), 0, step, step):
         left.append(states.index(state_of(mongod)))
         assert differences(mongod) == []
     assert left == sorted(left)

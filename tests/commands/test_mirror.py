@@ -402,7 +402,7 @@ def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
         return run(other, "--follow")
 
     monkeypatch.setattr(loader, "BATCH_RECORDS", 5)
-    list(kills(loader, follow, 0, step, 50))
+    list(kills(mirror, follow, 0, step, 50))
     assert_same(other, here, [*TRIPS, {"trip_id": "new"}], DRIVERS[:2])
     assert differences(here.db) == []
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
 
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import transaction
 from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
@@ -45,7 +45,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.clock = self.travel.start()
         self.service = Service(memory_client()["feed"], **NO_LIMITS, log_level="ERROR")
         # With one from before the feed began, a client starts again without knowing.
-        run_transaction(self.service.store, FLEET, lambda: None)
+        transaction(lambda *_: None)(self.service.store, FLEET)
         self.ends, self.written, self.expected_deletions, self.all_clients = {}, Counter(), set(), []
 
     @contextmanager

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.identity import make_id
-from scripts.materialize.read_models import materialize
+from scripts.materialize.write_sources import delete_drivers
 from scripts.mongodb.memory_store import memory_client
-from scripts.mongodb.transactions import run_transaction
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_driver
 from tests.fleet_states import FLEET, Batch, differences, write_batches
@@ -22,11 +20,7 @@ def put(store, ids, alias="A"):
 
 
 def remove(store, ids):
-    def delete():
-        store.drivers.delete_many({"_id": {"$in": [make_id(FLEET, driver_id) for driver_id in ids]}})
-        materialize(store, FLEET, ids, {})
-
-    run_transaction(store, FLEET, delete)
+    delete_drivers(store, FLEET, list(ids))
 
 
 def page(service, number, limit):

@@ -7,7 +7,7 @@ import click
 import pytest
 from pymongo.errors import OperationFailure
 
-from scripts.mongodb.transactions import TRANSIENT, WRITE_CONFLICT, run_transaction
+from scripts.mongodb.transactions import TRANSIENT, WRITE_CONFLICT, transaction
 
 LIFETIME_EXCEEDED = 290
 WAITING = "Waiting for another command that writes to f1, for two minutes at most ...\n"
@@ -45,5 +45,5 @@ def test_a_transaction_that_never_succeeds_ends_in_a_line(repeating_store, monke
     monkeypatch.setattr("scripts.mongodb.transactions.MESSAGE_AFTER_SECONDS", -1)
     message = f"^MongoDB aborted a transaction of the fleet f1 again and again: {reason}"
     with pytest.raises(click.ClickException, match=message):
-        run_transaction(repeating_store, "f1", fail)
+        transaction(fail)(repeating_store, "f1")
     assert capsys.readouterr().err == printed
