@@ -3,16 +3,17 @@
 import itertools
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 from marshmallow.validate import Length
 
-from schemas.fields import Date, Identifier, List, NameText
+from schemas.fields import Date, Identifier, List, Text
 from schemas.source import SourceSchema
 
 # The most groups of a driver.
 MAX_GROUPS = 10
+MAX_NAME_CHARACTERS = 500
 # The fields of a Driver that a search reads.
 SEARCHED_FIELDS = ("first_name", "last_name", "alias", "email", "driver_id")
 # What separates words, and the fields in the text of a driver. So no word can match across two fields.
@@ -22,6 +23,18 @@ LETTERS = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı
 APOSTROPHES = dict.fromkeys("\u2018\u2019\u201b\u02bb\u02bc", "'")
 HYPHENS = dict.fromkeys("\u2010\u2012\u2013\u2014\u2015\u2212", "-")
 PLAIN = str.maketrans(LETTERS | APOSTROPHES | HYPHENS)
+
+
+class NameText(Text):
+    """A text of at most 500 characters, such as a name: lists of drivers have all of it for 100 drivers at a time."""
+
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"maxLength": MAX_NAME_CHARACTERS}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if len(text) > MAX_NAME_CHARACTERS:
+            raise ValidationError(f"Must have at most {MAX_NAME_CHARACTERS} characters; it has {len(text)}.")
+        return text
 
 
 class GroupNames(List):

@@ -8,7 +8,7 @@ values in an import file, in MongoDB and in a response. A field of these types i
 import datetime
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, missing
@@ -26,7 +26,6 @@ MAX_SAFE_INT = 2**53 - 1
 # The first millisecond of the year 1 and the last of 9999, so that the date of a trip has a year of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
-MAX_NAME_CHARACTERS = 500
 SURROGATE = re.compile("[\ud800-\udfff]")
 # The characters of Unicode's category Cc.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -87,18 +86,6 @@ class Text(_StrictField, fields.String):
         # Latin-1, arrive from a request as surrogates, too.
         if not text.isascii() and SURROGATE.search(text):
             raise ValidationError("Must be UTF-8: it contains a lone surrogate or bytes of another encoding.")
-        return text
-
-
-class NameText(Text):
-    """A text of at most 500 characters, such as a name: lists of drivers have all of it for 100 drivers at a time."""
-
-    json_schema_keywords: ClassVar[dict[str, Any]] = {"maxLength": MAX_NAME_CHARACTERS}
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        if len(text) > MAX_NAME_CHARACTERS:
-            raise ValidationError(f"Must have at most {MAX_NAME_CHARACTERS} characters; it has {len(text)}.")
         return text
 
 
@@ -281,14 +268,6 @@ class Objects(List):
 
 class RawObject(Object):
     """An object in which any field may be absent. A field mask selects among the fields, but not below them."""
-
-
-class OneOfNested(fields.Field[Any]):
-    """An object that matches exactly one of several schemas: the value of its field `tag` says which."""
-
-    def __init__(self, description: str = "", *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
-        self.tag, self.schemas = tag, schemas
-        super().__init__(**_declare(description, missing, **kwargs))
 
 
 def always_present(field: fields.Field[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length
 
-from schemas.fields import Choice, Identifier, List, Number, Object, Objects, OneOfNested
+from schemas.fields import Choice, Identifier, List, Number, Object, Objects, field_metadata
 from schemas.page import EventPage, RatedTripPage, TripDetailPage
 from schemas.trip import Event, FleetEvent, TripSummary
 
@@ -31,6 +31,14 @@ def _position(description: str = "") -> List:
 
 def _positions(description: str = "") -> List:
     return List(_position(), description, validate=Length(min=2))
+
+
+class OneOfNested(fields.Field[Any]):
+    """An object that matches exactly one of several schemas: the value of its field `tag` says which."""
+
+    def __init__(self, description: str = "", *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
+        self.tag, self.schemas = tag, schemas
+        super().__init__(metadata=field_metadata(description), required=True, **kwargs)
 
 
 class Point(Schema):

@@ -11,7 +11,8 @@ from marshmallow.validate import OneOf
 
 from app.errors import find_error_types
 from schemas.error import ErrorName
-from schemas.fields import MAX_INT, MAX_SAFE_INT, MIN_INT, Int64, OneOfNested, always_present
+from schemas.fields import MAX_INT, MAX_SAFE_INT, MIN_INT, Int64, always_present
+from schemas.geojson import OneOfNested
 
 UNLIMITED = {MIN_INT, MAX_INT, MAX_SAFE_INT}
 
