@@ -19,7 +19,6 @@ from schemas.periods import MS_PER_SECOND
 
 # How long a scrape waits for the database.
 SCRAPE_TIMEOUT_SECONDS = 1.0
-STORE_UP_HELP = "Whether the database responded to this scrape within a second."
 
 
 class WorkersCollector(Collector):
@@ -43,14 +42,14 @@ class StoreCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges; only `store_up` if the database does not respond in time."""
+        newest, is_up = None, True
         try:
             with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
                 match, by_time = {"trips_written_at": {"$ne": None}}, [("trips_written_at", DESCENDING)]
                 newest = self._store.fleets.find_one(match, {"trips_written_at": 1}, sort=by_time)
         except PyMongoError:
-            yield _gauge("store_up", STORE_UP_HELP, 0.0)
-            return
-        yield _gauge("store_up", STORE_UP_HELP, 1.0)
+            is_up = False
+        yield _gauge("store_up", "Whether the database responded to this scrape within a second.", is_up)
         if newest is not None:
             seconds = newest["trips_written_at"] / MS_PER_SECOND
             yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", seconds)
