@@ -94,13 +94,12 @@ async def driver_summary(
     """
     window, before = choose_periods(await api.get_today(), period, date)
     (row,), (row_before,) = [await find_summaries(api, [driver_id], one) for one in (window, before)]
-    summary, summary_before = (one.get("driving_summary", "did_not_drive") for one in (row, row_before))
     return DriverSummary(
         window=window,
         window_before=before,
         driver=row["driver_info"],
-        summary=summary,
-        score_before=summary_before,
-        score_change=get_change(summary, summary_before),
+        summary=row["score"],
+        score_before=row_before["score"],
+        score_change=get_change(row["score"], row_before["score"]),
         notice=await make_notice_of_drivers(api, [driver_id], window, before),
     )

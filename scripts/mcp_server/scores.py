@@ -1,7 +1,7 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -20,9 +20,6 @@ MAX_DRIVERS = 10
 # How many drivers of each of two rankings are compared.
 MAX_COMPARED = 5_000
 BEST_SCORE = 100
-
-# A Driver, and what the score is made of, or why there is none.
-DriverAndScore = tuple[Json, ScoreJson]
 
 
 class Behaviour(Data):
@@ -56,7 +53,7 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
 async def find_summaries(
     api: ApiClient, driver_ids: Sequence[str], window: Window, insurance_period: str | None = None
 ) -> list[Json]:
-    """Return drivers as `driver_info`, and their totals as `driving_summary` if they drove.
+    """Return rows of drivers with their scores (`_add_score`).
 
     Raises InvalidInput if the window is too long, or outside the last 24 months.
     """
@@ -64,8 +61,12 @@ async def find_summaries(
         # The service would return all drivers.
         return []
     params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
-    rows: list[Json] = (await api.get(Json, "driver-aggregate", "window", params=params))["data"]
-    return rows
+    return [_add_score(row) for row in (await api.get(Json, "driver-aggregate", "window", params=params))["data"]]
+
+
+def _add_score(row: Json) -> Json:
+    """Return a row, which has a `driver_info`, and a `driving_summary` if the driver drove, with the `score`."""
+    return row | {"score": compute_score(row["driving_summary"]) if "driving_summary" in row else "did_not_drive"}
 
 
 async def add_drivers(api: ApiClient, rows: Sequence[Json]) -> list[Json]:
@@ -77,30 +78,21 @@ async def add_drivers(api: ApiClient, rows: Sequence[Json]) -> list[Json]:
     return [row | {"driver": drivers[row["driver_id"]]} for row in rows]
 
 
-def _explain(rows: Sequence[Json]) -> list[DriverAndScore]:
-    """Return the drivers and scores of rows that have a `driver_info`, and a `driving_summary` if the driver drove."""
-    return [
-        (row["driver_info"], compute_score(row["driving_summary"]) if "driving_summary" in row else "did_not_drive")
-        for row in rows
-    ]
-
-
 async def _compare(
-    api: ApiClient, scores: Sequence[DriverAndScore], before: Window, insurance_period: str | None = None
+    api: ApiClient, rows: Sequence[Json], before: Window, insurance_period: str | None = None
 ) -> list[Explanation]:
-    """Return the scores of drivers compared with the window before."""
-    driver_ids = [driver["driver_id"] for driver, _ in scores]
+    """Return the scores of rows, which have a `driver_info`, too, compared with the window before."""
+    driver_ids = [row["driver_info"]["driver_id"] for row in rows]
     try:
-        scores_before = _explain(await find_summaries(api, driver_ids, before, insurance_period))
+        rows_before = await find_summaries(api, driver_ids, before, insurance_period)
+        scores_before = [row["score"] for row in rows_before]
     except InvalidInput:
-        scores_before = [(driver, "not_known") for driver, _ in scores]
-    return [
-        _make_explanation(driver, score, score_before)
-        for (driver, score), (_, score_before) in zip(scores, scores_before, strict=True)
-    ]
+        scores_before = ["not_known"] * len(rows)
+    return [_explain(row, score_before) for row, score_before in zip(rows, scores_before, strict=True)]
 
 
-def _make_explanation(driver: Any, score: ScoreJson, score_before: ScoreJson) -> Explanation:
+def _explain(row: Json, score_before: ScoreJson) -> Explanation:
+    score = row["score"]
     behaviours, behaviours_before = ([] if isinstance(one, str) else one["behaviours"] for one in (score, score_before))
     points_before = {row["behaviour"]: row["points_lost"] for row in behaviours_before}
     costly = [
@@ -109,7 +101,7 @@ def _make_explanation(driver: Any, score: ScoreJson, score_before: ScoreJson) ->
         if row["count"] or row["points_lost"] or points_before.get(row["behaviour"])
     ]
     return Explanation(
-        driver=driver,
+        driver=row["driver_info"],
         score=score,
         score_before=score_before,
         score_change=get_change(score, score_before),
@@ -133,7 +125,8 @@ async def explain_score(
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
-    (explanation,) = await _compare(api, [(content["driver_info"], content["total"] or "did_not_drive")], before)
+    row = {"driver_info": content["driver_info"], "score": content["total"] or "did_not_drive"}
+    (explanation,) = await _compare(api, [row], before)
     return ScoreExplanation(
         **dict(explanation),
         window=window,
@@ -160,10 +153,10 @@ async def compare_drivers(
     Points do not depend on how far somebody drove.
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
-    found = await find_summaries(api, driver_ids, window, insurance_period)
-    rows = await _compare(api, _explain(found), before, insurance_period)
-    rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
-    return Comparison(window=window, window_before=before, drivers=rows)
+    rows = await find_summaries(api, driver_ids, window, insurance_period)
+    drivers = await _compare(api, rows, before, insurance_period)
+    drivers.sort(key=lambda driver: -driver.score.fm_score if isinstance(driver.score, Score) else 1)
+    return Comparison(window=window, window_before=before, drivers=drivers)
 
 
 class Coaching(Comparison):
@@ -199,15 +192,15 @@ async def who_needs_coaching(
         count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:
         count, compared, rows = await _find_worse(api, params, window, before, behaviour)
-    scores = _explain(rows[:limit])
+    driver_ids = [row["driver_info"]["driver_id"] for row in rows[:limit]]
     return Coaching(
         window=window,
         window_before=before,
-        drivers=await _compare(api, scores, before),
+        drivers=await _compare(api, [_add_score(row) for row in rows[:limit]], before),
         driver_count=count,
         compared_driver_count=compared,
-        left_out=len(rows) - len(scores),
-        notice=await make_notice_of_drivers(api, [driver["driver_id"] for driver, _ in scores], window, before),
+        left_out=len(rows[limit:]),
+        notice=await make_notice_of_drivers(api, driver_ids, window, before),
     )
 
 
