@@ -43,7 +43,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
 def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -> Services:
     metrics = None
     if config.metrics_bind:
-        # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so `serve` has to set it before.
+        # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported: the main process has set it before.
         from app.metrics import Metrics
 
         metrics = Metrics()

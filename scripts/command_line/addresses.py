@@ -41,7 +41,7 @@ def listen(setting: str, bind: str) -> socket.socket:
 
 def serve_metrics(bind: str, registry: "CollectorRegistry") -> None:
     """Start a thread that serves the metrics on METRICS_BIND. Raises click.ClickException."""
-    # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and `serve` sets that first.
+    # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and gunicorn_conf sets that first.
     from prometheus_client import start_http_server
 
     host, port = split_address(bind)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pymongo.errors import PyMongoError
 
 from app import create_app
-from app.config import Config, ConfigError, find_warnings
+from app.config import Config, find_warnings
 from app.database import get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
@@ -55,17 +55,6 @@ def open_connections(services: Services) -> None:
         services.log.warning(event, error=type(error).__name__)
     if not services.limiter.storage.check():
         services.log.warning("Redis does not respond: requests are not counted until it does")
-
-
-def check_metrics_folder(config: Config) -> None:
-    """Raise ConfigError unless METRICS_BIND is empty, or there is a folder for the files of the workers."""
-    if config.metrics_bind:
-        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
-        if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-            raise ConfigError(
-                f"PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs an empty folder that can be "
-                "written."
-            )
 
 
 def check_addresses(addresses: Mapping[str, str]) -> None:

@@ -5,8 +5,10 @@ Importing this module ends the program with one line if a setting of the service
 
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from typing import Any
 
 import click
@@ -17,7 +19,7 @@ from app.database import service_client
 from app.services import EXTENSION, get_services
 from app.store import OtherFormat, Store
 from scripts.command_line.addresses import serve_metrics
-from scripts.server.checks import check_addresses, check_application, check_metrics_folder, open_connections
+from scripts.server.checks import check_addresses, check_application, open_connections
 
 try:
     service = Config.from_environment()
@@ -68,7 +70,6 @@ def on_starting(server: Any) -> None:
         # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
         api = bind if server.cfg.bind == [bind] and not server.master_pid else ""
         check_addresses({"BIND": api, "METRICS_BIND": service.metrics_bind})
-        check_metrics_folder(service)
         check_application(service)
     except (ConfigError, OtherFormat, click.ClickException) as error:
         sys.exit(f"Error: {error}")
@@ -89,17 +90,24 @@ def when_ready(server: Any) -> None:
 
 def _serve_metrics() -> None:
     """Start a thread that serves the sums of the workers' metrics, and the metrics of a store that is not in memory."""
-    # Imported here, because prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported: the folder of the
-    # files to which each worker writes its values.
+    # The folder of the files to which each worker writes its values. prometheus_client reads its name from this
+    # variable when it is imported, so it is imported only here and in the workers.
+    folder = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="driver-analytics-metrics-")
     from prometheus_client import CollectorRegistry
 
     from scripts.server.collectors import StoreCollector, WorkersCollector
 
     registry = CollectorRegistry()
-    registry.register(WorkersCollector(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
+    registry.register(WorkersCollector(folder))
     if service.mongodb_uri:
         registry.register(StoreCollector(Store.of(service_client(service)[service.mongodb_database])))
     serve_metrics(service.metrics_bind, registry)
+
+
+def on_exit(server: Any) -> None:
+    """Remove the files of the metrics. The main process alone calls this."""
+    if service.metrics_bind:
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
 
 
 def post_worker_init(worker: Any) -> None:

@@ -1,7 +1,6 @@
 """gunicorn as `serve` runs it: with the settings of `gunicorn_conf`, and an application in each worker."""
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -37,7 +36,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         self.cfg.set("on_starting", gunicorn_conf.configure_log)
         self.cfg.set("when_ready", self._stop_on_hangup)
         self.cfg.set("post_worker_init", self._greet)
-        self.cfg.set("on_exit", self._remove_metrics)
 
     def load(self) -> Flask:
         """Return the application. gunicorn calls this in each worker, after the fork."""
@@ -55,7 +53,3 @@ class Server(BaseApplication):  # type: ignore[misc]
             for line in self._greeting:
                 echo(line)
         gunicorn_conf.post_worker_init(worker)
-
-    def _remove_metrics(self, arbiter: Any) -> None:
-        if gunicorn_conf.service.metrics_bind:
-            shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

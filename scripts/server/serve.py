@@ -5,7 +5,6 @@ import dataclasses
 import os
 import shlex
 import sys
-import tempfile
 
 import click
 from pymongo import MongoClient
@@ -44,8 +43,6 @@ def serve(demo: bool) -> None:
             if not demo:
                 raise
             client, lines = _open_memory_store(config, error)
-        if config.metrics_bind:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="driver-analytics-metrics-")
         # gunicorn reads WEB_CONCURRENCY when it is imported, so import it after Config has checked the value.
         from scripts.server.gunicorn_server import Server
 
