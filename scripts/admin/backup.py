@@ -40,7 +40,7 @@ FILE_INDEXES = {
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
 }
 MANIFEST = "manifest.json"
-FORMAT = 4
+BACKUP_FORMAT = 4
 GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
@@ -129,9 +129,9 @@ def check(folder: Path) -> Document:
         raise click.ClickException(
             f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
         ) from None
-    if stored_format != FORMAT:
+    if stored_format != BACKUP_FORMAT:
         raise click.ClickException(
-            f"{folder} has the format {stored_format!r}, but this command reads only the format {FORMAT}."
+            f"{folder} has the format {stored_format!r}, but this command reads only the format {BACKUP_FORMAT}."
         )
     for name, entry in collections.items():
         if not _file(folder, name).is_file() or _digest(_file(folder, name)) != entry["sha256"]:
@@ -144,7 +144,7 @@ def check(folder: Path) -> Document:
 def _write(store: Store, folder: Path) -> Document:
     """Write the files, then the manifest. Returns the manifest."""
     manifest: Document = {
-        "format": FORMAT,
+        "format": BACKUP_FORMAT,
         "database": store.db.name,
         "began_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "settings": {

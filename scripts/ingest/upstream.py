@@ -32,7 +32,7 @@ MAX_EMPTY_PAGES = 1_000
 MAX_CURSOR_CHARS = 8_000
 
 
-DRIVERS = Request("drivers", {"limit": PAGE_LIMIT, "page": 1})
+DRIVERS_REQUEST = Request("drivers", {"limit": PAGE_LIMIT, "page": 1})
 
 
 def get_time_zone(client: HttpClient) -> ZoneInfo:
@@ -50,7 +50,7 @@ def request_trips(driver_id: str, since_ms: int, zone: ZoneInfo) -> Request:
     A time before the first date that the service allows means that date.
     """
     start_date = max(date_of(since_ms, zone), str(get_first_date(get_today(zone), DAY)))
-    return Request(f"driver/{quote(driver_id, safe='')}/trips", {**DRIVERS.params, "start_date": start_date})
+    return Request(f"driver/{quote(driver_id, safe='')}/trips", {**DRIVERS_REQUEST.params, "start_date": start_date})
 
 
 def request_details(trip_id: str, tracking_id: str | None) -> Request:
@@ -60,7 +60,7 @@ def request_details(trip_id: str, tracking_id: str | None) -> Request:
 
 def list_drivers(client: HttpClient) -> Iterator[list[Any]]:
     """Yield the drivers, page by page."""
-    request: Request | None = DRIVERS
+    request: Request | None = DRIVERS_REQUEST
     while request:
         records, request = read_list(client, request, client.get(request))
         yield records
@@ -72,7 +72,7 @@ def read_list(client: HttpClient, request: Request, response: Response) -> tuple
     There are none for an unknown driver. The path of a list ends with the name of its records.
     """
     name, number = request.path.rpartition("/")[2], int(request.params["page"]) + 1
-    if response.status == HTTPStatus.NOT_FOUND and request.path != DRIVERS.path:
+    if response.status == HTTPStatus.NOT_FOUND and request.path != DRIVERS_REQUEST.path:
         return [], None
     page = client.parse(request, response)
     records, next_page = page.get(name), page.get("next_page") or 0

@@ -13,8 +13,8 @@ from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.days import Day
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trips import NOT_DELETED
-from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
+from scripts.materialize.trips import NOT_DELETED, TRIP_ID
+from scripts.materialize.write_sources import OLDEST_FIRST, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
 from scripts.mongodb.transactions import transaction
 from scripts.reports.build import build_report, find_reports_of

@@ -10,7 +10,8 @@ from app.store.reports import window_of
 from schemas.periods import midnight
 from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, sum_with_progress
-from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
+from scripts.materialize.trips import TRIP_ID
+from scripts.materialize.write_sources import OLDEST_FIRST, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, select_fleets
 from scripts.reports.build import delete_report
 

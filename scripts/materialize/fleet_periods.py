@@ -105,12 +105,12 @@ def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriod
     for (group, joins), driver_ids in moves.items():
         match = {"period": {"$in": PERIODS}, "driver_id": {"$in": driver_ids}}
         change = Counter[Any].update if joins else Counter[Any].subtract
-        for key, numbers in _add_up(store, fleet, match, make_segment(group)).items():
+        for key, numbers in _sum_contributions(store, fleet, match, make_segment(group)).items():
             change(changes[key], numbers)
     return _apply(store, fleet, changes)
 
 
-def _add_up(store: Store, fleet: str, match: Document, segment: str = "") -> Sums:
+def _sum_contributions(store: Store, fleet: str, match: Document, segment: str = "") -> Sums:
     """Return what the matching documents of drivers add up to."""
     sums: Sums = defaultdict(Counter)
     for field in ("contribution", "parts"):
@@ -187,10 +187,10 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     match = {"period": {"$in": PERIODS}, "start_date": {"$gte": month, "$lte": last_of_month(month)}}
     stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(SumKey._fields, 1))
     documents: FleetPeriods = {SumKey(*(document[name] for name in SumKey._fields)): None for document in stored}
-    sums = _add_up(store, fleet, match)
+    sums = _sum_contributions(store, fleet, match)
     for group, driver_ids in find_members(store, fleet).items():
         of_group = {**match, "driver_id": {"$in": driver_ids}}
-        sums |= _add_up(store, fleet, of_group, make_segment(group))
+        sums |= _sum_contributions(store, fleet, of_group, make_segment(group))
     return documents | {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
 
 

@@ -162,12 +162,12 @@ def _add_up_days(store: Store, fleet: str, driver_ids: Sequence[str], dates: Seq
         for name, totals in day.get("insurance_periods", {NO_INSURANCE_PERIOD: whole}).items():
             by_driver[day["driver_id"]][name].append(totals)
     return {
-        driver_id: {name: _add_up(days) for name, days in of_driver.items()}
+        driver_id: {name: _sum_parts(days) for name, days in of_driver.items()}
         for driver_id, of_driver in by_driver.items()
     }
 
 
-def _add_up(days: Sequence[Document]) -> Document:
+def _sum_parts(days: Sequence[Document]) -> Document:
     names = ("trip_count", IMPLAUSIBLE_COUNT, *AMOUNTS)
     events = [day.get("events_summary", {}) for day in days]
     return {

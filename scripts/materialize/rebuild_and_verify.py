@@ -24,14 +24,14 @@ from scripts.materialize.read_models import (
     write,
 )
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers
-from scripts.materialize.trips import read_trips
+from scripts.materialize.trips import TRIP_ID, read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import make_feed_key, transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_PART = 100
 DAYS_PER_PART = DRIVERS_PER_PART = 500
-TRIP_ID, BY_TRIP = {"_id": 0, "trip_id": 1}, [("trip_id", ASCENDING)]
+BY_TRIP = [("trip_id", ASCENDING)]
 
 
 # A part of a fleet that one transaction builds: which read models, and their trips, days, drivers or month.

@@ -34,6 +34,7 @@ MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
 
+TRIP_ID = {"_id": 0, "trip_id": 1}
 # The entries of the change feed that are no tombstones.
 NOT_DELETED = {"deleted_at": {"$exists": False}}
 

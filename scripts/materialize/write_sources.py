@@ -17,7 +17,6 @@ from scripts.mongodb.transactions import transaction, write_by_id
 
 # Many, because a deletion reads no trails.
 DELETIONS_PER_TRANSACTION = 500
-TRIP_ID = {"_id": 0, "trip_id": 1}
 OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
 
 

@@ -169,7 +169,10 @@ class FigureCollector:
         days = self._find_days()
         whole = days[make_segment(None)]
         figures.parts = [_summarize(part, whole) for part in figures.window.parts]
-        figures.implausible_trips = _add_up(dates, whole)[IMPLAUSIBLE_COUNT], _add_up(before, whole)[IMPLAUSIBLE_COUNT]
+        figures.implausible_trips = (
+            _sum_days(dates, whole)[IMPLAUSIBLE_COUNT],
+            _sum_days(before, whole)[IMPLAUSIBLE_COUNT],
+        )
         figures.groups = dict(sorted(figures.groups.items()))
         for name, group in [(None, figures), *figures.groups.items()]:
             of_group = days[make_segment(name)]
@@ -218,11 +221,11 @@ def _name_segments(groups: Iterable[str]) -> list[str]:
 
 def _summarize(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Document | None:
     """Return the summary of a segment on these dates, or None if nobody drove."""
-    found = _add_up(dates, days, insurance_period)
+    found = _sum_days(dates, days, insurance_period)
     return make_fleet_summary(found) if found["driver_count"] else None
 
 
-def _add_up(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Counter[str]:
+def _sum_days(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Counter[str]:
     """Return the sums of a segment on these dates."""
     found = Counter[str]()
     for day in filter(None, map(days.get, dates)):
