@@ -164,18 +164,17 @@ class _Feed(NamedTuple):
 
         Trips that are changed, but neither visible nor shown before, are left out: they come when they are visible.
         """
-        changes, cursor, scanned, size = list[Document](), start, 0, max(limit, BATCH_SIZE) + 1
-        while scanned < MAX_SCANNED:
+        changes, size = list[Document](), max(limit, BATCH_SIZE) + 1
+        cursor = start._replace(next_end_time=UNKNOWN_END)
+        for _ in range(0, MAX_SCANNED, size):
             entries = self.find(_after("change", cursor.change, cursor.trip_id, writes), BY_CHANGE, size)
             for entry in entries:
                 if len(changes) == limit:
                     return changes, cursor, True
                 changes += _make_changes(entry, start, delay_ms)
-                cursor = cursor._replace(change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END)
+                cursor = cursor._replace(change=entry["change"], trip_id=entry["trip_id"])
             if len(entries) < size:
-                cursor = cursor._replace(caught_up_change=writes, change=writes + 1, trip_id="")
-                return changes, cursor._replace(next_end_time=UNKNOWN_END), False
-            scanned += size
+                return changes, cursor._replace(caught_up_change=writes, change=writes + 1, trip_id=""), False
         return changes, cursor, True
 
     def read_ended(self, start: FeedCursor, limit: int, max_end_ms: int) -> tuple[list[Document], FeedCursor, bool]:
