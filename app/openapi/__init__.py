@@ -20,7 +20,6 @@ from app.openapi.converter import SchemaConverter
 from app.openapi.operations import describe_operation, get_operation_id
 from app.openapi.responses import (
     ERROR_STATUSES,
-    ERROR_TYPES,
     describe_error_response,
     describe_not_modified,
     get_response_name,
@@ -95,8 +94,7 @@ def _add_components(spec: APISpec, converter: SchemaConverter, base_url: str) ->
     for header in converter.describe_parameters(RequestHeaders(), "header"):
         spec.components.parameter(header["name"], "header", header)
     for status in (*ERROR_STATUSES[Credential.KEY], HTTPStatus.FORBIDDEN):
-        response = describe_error_response(status, ERROR_TYPES[status], base_url)
-        spec.components.response(get_response_name(status), response)
+        spec.components.response(get_response_name(status), describe_error_response(status, base_url))
     spec.components.response(
         get_response_name(HTTPStatus.NOT_MODIFIED), describe_not_modified(*EVERY_RESPONSE, "ETag", *RATE_LIMIT)
     )

@@ -9,11 +9,9 @@ import orjson
 from werkzeug.routing import Rule
 
 from app.endpoint import CURSOR, UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
-from app.errors import MaskError, ParseError
 from app.openapi.converter import SchemaConverter
 from app.openapi.responses import (
     ERROR_STATUSES,
-    ERROR_TYPES,
     describe_error_response,
     describe_not_modified,
     get_response_name,
@@ -109,9 +107,7 @@ def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatu
     if endpoint.caching is Caching.REVALIDATE:
         responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(*EVERY_RESPONSE, "ETag")
     for status in ERROR_STATUSES[endpoint.credential]:
-        # No public endpoint takes a field mask.
-        error_types = [error for error in ERROR_TYPES[status] if error not in (MaskError, ParseError)]
-        responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
+        responses[status] = describe_error_response(status, base_url, is_counted=False)
     if endpoint.credential is Credential.REPORT_LINK:
         # To a browser, a page that says how to get a new link.
         responses[HTTPStatus.FORBIDDEN]["content"][HTML] = {"schema": {"type": "string"}}

@@ -55,13 +55,14 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
 PUBLIC_EXAMPLES = (errors.Forbidden(),)
 
 
-def describe_error_response(
-    status: HTTPStatus, error_types: list[type[errors.BaseExtApiException]], base_url: str, *, is_counted: bool = True
-) -> dict[str, Any]:
+def describe_error_response(status: HTTPStatus, base_url: str, *, is_counted: bool = True) -> dict[str, Any]:
     """Return the Response Object of the errors with a status: the cause and the remedy of each, and examples.
 
     `is_counted` says whether the requests are counted: then the responses have the headers of the rate limit.
     """
+    # No public endpoint takes a field mask.
+    left_out = () if is_counted else (errors.MaskError, errors.ParseError)
+    error_types = [error_type for error_type in ERROR_TYPES[status] if error_type not in left_out]
     examples = [error for error in EXAMPLES + (() if is_counted else PUBLIC_EXAMPLES) if type(error) in error_types]
     bodies = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in examples}
     problems = {
