@@ -128,7 +128,7 @@ def register(app: Flask, limiter: Limiter) -> None:
 
 def add_headers(response: Response) -> None:
     """Add the rate limit status of the fleet or driver. A request that was not counted has no such headers."""
-    current = get_services().limiter.current_limit if _has_key() else None
+    current = get_services().limiter.current_limit if "api_key" in g else None
     if current is not None:
         policy, amount, window_seconds = get_scope().kind, current.limit.amount, current.limit.get_expiry()
         remaining = 0 if current.breached else current.remaining
@@ -138,10 +138,6 @@ def add_headers(response: Response) -> None:
         add("X-RateLimit-Reset", str(math.ceil(current.window.reset_time)))
         add("RateLimit-Policy", f'"{policy}";q={amount};w={window_seconds}')
         add("RateLimit", f'"{policy}";r={remaining};t={_get_retry_seconds(current)}')
-
-
-def _has_key() -> bool:
-    return "api_key" in g
 
 
 def _is_public() -> bool:
@@ -175,7 +171,7 @@ def _refuse(error: LimitBreached) -> Response:
     seconds = _get_retry_seconds(current)
     amount, unit = _format_count(limit.amount, "request"), limit.GRANULARITY.name
     rate = f"{amount} per {unit if limit.multiples == 1 else _format_count(limit.multiples, unit)}"
-    exceeded = f"{get_scope().kind}'s limit of {rate}" if _has_key() else f"limit of {rate} without a valid key"
+    exceeded = f"{get_scope().kind}'s limit of {rate}" if "api_key" in g else f"limit of {rate} without a valid key"
     message = f"The {exceeded} is exceeded. Try again in {_format_count(seconds, 'second')}."
     return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
 
