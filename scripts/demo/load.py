@@ -37,11 +37,9 @@ def demo() -> None:
 def load_demo(store: Store) -> None:
     """Load the demonstration fleet and its reports as of now. They replace earlier ones."""
     now = datetime.datetime.now(datetime.UTC)
-    schema = ImportedTrip()
-    trips = [prepare_trip(FLEET, schema.load(trip)) for trip in make_trips(now)]
-    trip_ids = {trip.source["trip_id"] for trip in trips}
+    trips = [prepare_trip(FLEET, trip) for trip in ImportedTrip().load(make_trips(now), many=True)]
     stored_ids = store.trips.distinct("trip_id", {"fleet": FLEET})
-    delete_trips(store, FLEET, sorted(set(stored_ids) - trip_ids))
+    delete_trips(store, FLEET, sorted({*stored_ids} - {trip.source["trip_id"] for trip in trips}))
     drivers = ImportedDriver().load(make_drivers(now.date()), many=True)
     write_drivers(store, FLEET, [prepare_driver(FLEET, driver) for driver in drivers])
     with make_bar("Demonstration fleet", len(trips)) as bar:
