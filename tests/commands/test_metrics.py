@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.commands.test_serve import workers
-from tests.service_process import free_port, run_service, wait_until
+from tests.service_process import GUNICORN, ServiceProcess, free_port, run_service, wait_until
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 
@@ -88,3 +88,13 @@ def test_the_files_of_the_workers_go_with_the_service(mongod_uri, tmp_path):
         assert list(folder.iterdir())
         process.stop()
         assert not folder.exists()
+
+
+def test_gunicorn_by_itself_serves_the_metrics_and_removes_their_files(mongod_uri, tmp_path):
+    bind = f"127.0.0.1:{free_port()}"
+    settings = {"MONGODB_URI": mongod_uri, "METRICS_BIND": bind, "TMPDIR": str(tmp_path)}
+    with ServiceProcess(tmp_path / "data", words=(GUNICORN, "wsgi:app"), **settings) as process:
+        wait_until(process.responds)
+        send_requests(process, 1)
+        assert scrape(bind, "http_requests_total", **ROUTE) >= 1
+    assert [*tmp_path.glob("driver-analytics-metrics-*")] == []
