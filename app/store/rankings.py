@@ -55,8 +55,7 @@ def find_ranking(
             profiles = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
     versions = [document["version"] for document in (*rows, *profiles.values())]
     _, last_of = FIRST_AND_LAST_DATE[period]
-    ranked = enumerate(rows, page_request.skip + 1)
-    drivers = [_render(rank, profiles[row["driver_id"]], row) for rank, row in ranked]
+    drivers = [_render(rank, profiles[row["driver_id"]], row) for rank, row in enumerate(rows, page_request.skip + 1)]
     content = {"period": period, "start_date": start_date, "end_date": last_of(start_date), "drivers": drivers}
     return page_request.build_result(count, versions, content)
 
