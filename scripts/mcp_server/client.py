@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import datetime
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from importlib.metadata import version
@@ -26,6 +25,8 @@ CONNECT_TIMEOUT_SECONDS = 3.0
 # For a whole request: the client's own timeouts apply to each part that it receives.
 TOTAL_TIMEOUT_SECONDS = 20.0
 DEFAULT_WAIT_SECONDS = 10
+# Those that TLS trusts. To read them takes as long as many requests. They hold nothing of a key.
+AUTHORITIES = httpx2.create_ssl_context()
 # The service takes request lines of up to 8,190 bytes.
 MAX_TARGET_BYTES = 8_000
 # The largest page.
@@ -194,17 +195,12 @@ def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | S
 
 
 @contextlib.asynccontextmanager
-async def open_service(
-    url: str, key: str, headers: Mapping[str, str] | None = None, authorities: ssl.SSLContext | bool = True
-) -> AsyncIterator[ApiClient]:
-    """Return a client of the service, whose connections are closed at the end. All its requests have the headers.
-
-    `authorities` are those that TLS trusts, by default the ones of the system.
-    """
+async def open_service(url: str, key: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[ApiClient]:
+    """Return a client of the service, whose connections are closed at the end. All its requests have the headers."""
     timeout = httpx2.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
     own = {"User-Agent": f"driver-analytics-mcp/{VERSION}", "Accept": "application/json"}
     # Redirects are not followed, so the key goes to no other address.
-    async with httpx2.AsyncClient(timeout=timeout, headers={**own, **(headers or {})}, verify=authorities) as client:
+    async with httpx2.AsyncClient(timeout=timeout, headers={**own, **(headers or {})}, verify=AUTHORITIES) as client:
         yield ApiClient(client, url, key)
 
 

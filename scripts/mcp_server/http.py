@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-import httpx2
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST
@@ -110,8 +109,6 @@ class KeyMiddleware:
 
     def __init__(self, app: ASGIApp, url: str, config: Config) -> None:
         self._app, self._url, self._proxies = app, url, config.trusted_proxies
-        # To read the authorities takes as long as many requests. They hold nothing of a key.
-        self._authorities = httpx2.create_ssl_context()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request, or whatever else the server sends."""
@@ -123,7 +120,7 @@ class KeyMiddleware:
         elif request and not (key := _get_key(request.headers)):
             response = _refuse(HTTPStatus.UNAUTHORIZED, NO_KEY, {"WWW-Authenticate": CHALLENGE})
         elif request:
-            async with open_service(self._url, key, self._get_headers(request), self._authorities) as api:
+            async with open_service(self._url, key, self._get_headers(request)) as api:
                 try:
                     await api.get_info()
                     request.state.api = api

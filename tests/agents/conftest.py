@@ -17,7 +17,7 @@ LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 
 
 @pytest.fixture
-def url(serve, service, no_authorities) -> str:
+def url(serve, service) -> str:
     """The URL of the service."""
     return serve(service)
 
