@@ -70,11 +70,9 @@ class InvalidInput(ToolError):
     """The service rejects a parameter. The message tells the agent why."""
 
 
-class KeyInfo(BaseModel):
-    """What a key opens, and which day it is in the time zone of its fleet."""
+class FleetInfo(BaseModel):
+    """The fleet of a key: which day it is in its time zone, and what it does with implausible trips."""
 
-    fleet: str
-    driver_id: str | None
     today: datetime.date
     time_zone: ZoneInfo
     implausible_trips: str
@@ -95,12 +93,12 @@ class ApiClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
-        self._info: KeyInfo | None = None
+        self._info: FleetInfo | None = None
 
-    async def get_info(self) -> KeyInfo:
-        """Return what the key opens. Raises ServiceError."""
+    async def get_info(self) -> FleetInfo:
+        """Return what the service says of the fleet of the key. Raises ServiceError."""
         if self._info is None:
-            self._info = await self.get(KeyInfo, "fleet")
+            self._info = await self.get(FleetInfo, "fleet")
         return self._info
 
     async def get_today(self) -> datetime.date:
