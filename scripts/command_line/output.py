@@ -112,8 +112,4 @@ def sum_with_progress(label: str, length: int, counts: Iterable[int]) -> int:
 
 def open_private(path: Path, mode: str, **options: Any) -> IO[Any]:
     """Open a file to write, with the permissions 0600 if this creates it. `options` are further arguments of `open`."""
-    return open(path, mode, opener=_open_for_owner, **options)
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600), **options)
