@@ -40,6 +40,10 @@ KEY_DESCRIPTION = (
     "driver of it. A key of one driver opens the data of this driver alone, and gets 403 Forbidden from endpoints "
     "about the whole fleet: its sums, reports, rankings and changes."
 )
+OPERATOR_AND_LICENSE = {
+    "contact": {"name": "The operator of this service"},
+    "license": {"name": "MIT", "identifier": "MIT"},
+}
 
 
 def build_document(app: Flask, base_url: str, today: datetime.date) -> bytes:
@@ -54,11 +58,7 @@ def build_document(app: Flask, base_url: str, today: datetime.date) -> bytes:
         VERSION,
         "3.1.0",
         plugins=[plugin],
-        info={
-            "description": DESCRIPTION + "".join(map(_format_behaviour, BEHAVIOURS)),
-            "contact": {"name": "The operator of this service"},
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
+        info={"description": DESCRIPTION + "".join(map(_format_behaviour, BEHAVIOURS)), **OPERATOR_AND_LICENSE},
         servers=[{"url": base_url or "/", "description": "This service."}],
         tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         security=[{KEY_SCHEME: []}],
