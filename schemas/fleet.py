@@ -138,8 +138,8 @@ def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]
     """Return the parts of a contribution by insurance period: contributions without zeros, together the whole.
 
     `totals` are those of the trips of each insurance period that has any, by its name. Each part is rounded as the
-    whole is, and the last one with trips takes the rest. The part of the trips without an insurance period is stored
-    minus the whole: for most drivers nothing is left of it, so they have no parts.
+    whole is, and the last one with trips takes the rest. For trips without an insurance period, the part has the
+    difference to the whole. It is zero if no trip has one; then there are no parts.
     """
     rest, parts = {name: whole[name] for name in TOTALS}, dict[str, dict[str, int]]()
     last = max((name for name in totals if totals[name]["trip_count"]), key=INSURANCE_PERIODS.index, default=None)

@@ -17,8 +17,8 @@ import click
 import orjson
 from marshmallow import ValidationError
 
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest.records import MAX_RECORD_BYTES, TOO_LONG, Record, Rejected
+from scripts.materialize.sources import describe_errors
 
 STDIN = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"

@@ -13,7 +13,7 @@ from scripts.command_line.output import echo
 from scripts.command_line.signals import end_on_signals
 from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import apply_feed
-from scripts.ingest.mirror_lists import Lists
+from scripts.ingest.mirrored_fleet import MirroredFleet
 from scripts.ingest.records import Rejects
 from scripts.mongodb.connection import naming_new_fleet, open_store
 
@@ -58,27 +58,27 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
             raise click.UsageError("Give --since as a date up to today.")
         # Whoever gives no date wants all: a trip before 1970 is none of the last six months.
         since_ms = max(0, midnight(since, zone)) if since else 0
-        lists = Lists(store, fleet, client, since_ms, rejected)
+        mirrored = MirroredFleet(store, fleet, client, since_ms, rejected)
         with naming_new_fleet(store, fleet):
-            pause_seconds = _copy(lists, is_followed)
-        echo(f"{url}: {lists.loaded} loaded, {rejected.describe()}")
+            pause_seconds = _copy(mirrored, is_followed)
+        echo(f"{url}: {mirrored.loaded} loaded, {rejected.describe()}")
         while is_followed:
             sleep(pause_seconds)
-            pause_seconds = _copy(lists, is_followed)
+            pause_seconds = _copy(mirrored, is_followed)
     if rejected.count:
         raise SystemExit(1)
 
 
-def _copy(lists: Lists, is_followed: bool) -> float:
+def _copy(mirrored: MirroredFleet, is_followed: bool) -> float:
     """Copy what is new or was changed. Returns after how many seconds to do it again if the service is followed.
 
     The change feed comes before the lists. So what changes while these are read comes afterwards.
     """
-    has_feed = is_followed and apply_feed(lists)
-    if lists.are_due or not has_feed:
-        lists.load_all()
-    elif monotonic() >= lists.read_at + LISTS_SECONDS:
-        lists.load_drivers()
+    has_feed = is_followed and apply_feed(mirrored)
+    if mirrored.lists_are_due or not has_feed:
+        mirrored.load_all()
+    elif monotonic() >= mirrored.read_at + LISTS_SECONDS:
+        mirrored.load_drivers()
     return FEED_SECONDS if has_feed else LISTS_SECONDS
 
 

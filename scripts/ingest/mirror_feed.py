@@ -10,68 +10,69 @@ from app.store import Document
 from schemas.page import TripChange
 from schemas.param_fields import get_first_date
 from schemas.periods import DAY, UTC, get_today, midnight, now_ms
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest import upstream
 from scripts.ingest.http_client import Request
-from scripts.ingest.mirror_lists import NOT_STORED, Lists, are_equal
+from scripts.ingest.mirrored_fleet import NOT_STORED, MirroredFleet, are_equal
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
+from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import delete_trips
 
 CHANGE = TripChange()
 
 
-def apply_feed(lists: Lists) -> bool:
+def apply_feed(mirrored: MirroredFleet) -> bool:
     """Apply the change feed from the stored cursor on. Returns whether the other service has a feed.
 
     Without a cursor, the lists are read next: they have the drivers, and the trips that the feed does not show yet.
     The cursor is stored after what it covers.
     """
-    name = name_cursor(lists.fleet, lists.client.url)
-    stored = get_resume_token(lists.store, name)
+    name = name_cursor(mirrored.fleet, mirrored.client.url)
+    stored = get_resume_token(mirrored.store, name)
     cursor = stored.token.decode() if stored else None
-    page = upstream.get_changes(lists.client, lists.known, cursor)
+    page = upstream.get_changes(mirrored.client, mirrored.known_fields, cursor)
     if page is None and cursor:
         # It is invalid if the other service was restored from a backup.
-        cursor, page = None, upstream.get_changes(lists.client, lists.known, None)
-    begins, known, empty_pages = cursor is None, set[int](), 0
-    lists.are_due |= begins
+        cursor, page = None, upstream.get_changes(mirrored.client, mirrored.known_fields, None)
+    begins, seen, empty_pages = cursor is None, set[int](), 0
+    mirrored.lists_are_due |= begins
     while page:
-        _apply_page(lists, [*filter(None, (_read_change(lists, change) for change in page["changes"]))], begins=begins)
-        known.add(hash(cursor))
+        changes = [read for change in page["changes"] if (read := _read_change(mirrored, change))]
+        _apply_page(mirrored, changes, begins=begins)
+        seen.add(hash(cursor))
         empty_pages = 0 if page["changes"] else empty_pages + 1
         if page["cursor"] != cursor:
             cursor = page["cursor"]
-            save_resume_token(lists.store, name, ResumeToken(cursor.encode(), now_ms()))
+            save_resume_token(mirrored.store, name, ResumeToken(cursor.encode(), now_ms()))
         if not page["has_more"]:
             return True
-        if hash(cursor) in known or len(known) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
-            raise click.ClickException(f"{lists.client.url} has a change feed whose cursor does not move on.")
-        page = upstream.get_changes(lists.client, lists.known, cursor)
+        if hash(cursor) in seen or len(seen) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
+            raise click.ClickException(f"{mirrored.client.url} has a change feed whose cursor does not move on.")
+        page = upstream.get_changes(mirrored.client, mirrored.known_fields, cursor)
     return False
 
 
-def _read_change(lists: Lists, change: Any) -> Document | None:
+def _read_change(mirrored: MirroredFleet, change: Any) -> Document | None:
     """Return a change (schema TripChange), or None after it was rejected."""
-    lists.known.keep(CHANGE, change)
+    mirrored.known_fields.keep(CHANGE, change)
     try:
         return cast(Document, CHANGE.load(change))
     except ValidationError as error:
-        lists.reject(change, describe_errors(error))
+        mirrored.reject(change, describe_errors(error))
     return None
 
 
-def _apply_page(lists: Lists, changes: list[Document], *, begins: bool) -> None:
+def _apply_page(mirrored: MirroredFleet, changes: list[Document], *, begins: bool) -> None:
     """Apply a page of the change feed. Read the list of drivers if that may have changed.
 
     If the feed `begins`, the list of drivers is read anyway, and trips that are stored as they are stay.
     """
     latest = {change["trip_id"]: change for change in changes}
-    stored = lists.find_stored(latest)
+    stored = mirrored.find_stored(latest)
     deleted = [change for change in latest.values() if change["deleted"]]
     trip_ids = [change["trip_id"] for change in deleted if change["trip_id"] in stored]
     if trip_ids:
-        delete_trips(lists.store, lists.fleet, trip_ids)
-    since_ms = max(lists.since_ms, midnight(str(get_first_date(get_today(UTC), DAY)), UTC))
+        delete_trips(mirrored.store, mirrored.fleet, trip_ids)
+    since_ms = max(mirrored.since_ms, midnight(str(get_first_date(get_today(UTC), DAY)), UTC))
     requests, driver_ids = list[Request](), set[str]()
     for trip_id, change in latest.items():
         if change["deleted"]:
@@ -81,10 +82,10 @@ def _apply_page(lists: Lists, changes: list[Document], *, begins: bool) -> None:
         if is_wanted and not (begins and _is_stored(change, known)):
             requests.append(upstream.request_details(trip_id, change["tracking_id"] or known["tracking_id"]))
             driver_ids.add(trip["driver_id"])
-    lists.load_trips(requests)
-    lists.touch(trip["driver_id"] for trip in (*stored.values(), *deleted))
-    if not begins and (deleted or driver_ids - lists.listed.keys()):
-        lists.load_drivers()
+    mirrored.load_trips(requests)
+    mirrored.touch(trip["driver_id"] for trip in (*stored.values(), *deleted))
+    if not begins and (deleted or driver_ids - mirrored.listed.keys()):
+        mirrored.load_drivers()
 
 
 def _is_stored(change: Document, trip: Document) -> bool:

@@ -14,9 +14,9 @@ from schemas.driver import ImportedDriver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo, open_private
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest.doubts import Doubts
 from scripts.materialize.days import days_of
+from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import PreparedTrip, prepare_driver, prepare_trip, write_drivers, write_trips
 
 # The longest JSON of a driver or trip.

@@ -21,7 +21,7 @@ from schemas.periods import DAY
 from schemas.plausibility import LEFT_OUT
 from schemas.score import make_driving_summary
 from schemas.summary import DailySummary
-from scripts.materialize.versions import to_json, version_of
+from scripts.materialize.versions import render_json, version_of
 
 DAILY_SUMMARY = DailySummary()
 Pipeline = list[dict[str, Any]]
@@ -35,7 +35,7 @@ OF_TRIPS = {
     "trips": {"$push": "$summary"},
     "trip_ends": {"$push": "$trip_end_time"},
     "last_trip_end": {"$max": "$trip_end_time"},
-    "insurance_period": {"$max": "$insurance_period"},
+    "max_insurance_period": {"$max": "$insurance_period"},
 }
 
 
@@ -75,7 +75,7 @@ def make_days(store: Store, fleet: str, days: Iterable[Day]) -> dict[PeriodIdent
         pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
         found = list(store.trip_details.aggregate(pipeline, hint="day_trips"))
         sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
-        has_parts = [day for day, of_day in sums.items() if of_day.pop("insurance_period") is not None]
+        has_parts = [day for day, of_day in sums.items() if of_day.pop("max_insurance_period") is not None]
         totals = _sum_insurance_periods(store, fleet, has_parts, policy)
         for day, of_day in sums.items():
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
@@ -146,7 +146,7 @@ def _make_day(
     and trip_id. `contribution` is what the day adds to `fleet_periods`.
     """
     summary = {**make_driving_summary(totals), "date": day.date}
-    rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
+    rendered = {"json": render_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
     return {
         "fleet": fleet,
         "driver_id": day.driver_id,

@@ -15,7 +15,7 @@ from schemas.driver import Driver, make_search_text
 from schemas.identity import ids_of_fleet, make_id
 from schemas.periods import DAY, PROFILE
 from scripts.materialize.sources import read_sources
-from scripts.materialize.versions import to_json, version_of
+from scripts.materialize.versions import render_json, version_of
 
 DRIVER = Driver()
 MAX_GROUPS_OF_FLEET = 1_000
@@ -73,7 +73,7 @@ def _make_profile(
         "last_travel_date": max(filter(None, (source.get("last_travel_date"), last)), default=None),
     }
     driver = {**source, "driver_id": driver_id, **dates}
-    text = to_json(DRIVER, driver)
+    text = render_json(DRIVER, driver)
     return {
         "fleet": fleet,
         "driver_id": driver_id,

@@ -86,8 +86,8 @@ def _flatten(document: Document, whole: str) -> Numbers:
 def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriods:
     """Return the documents of groups that change when drivers join and leave them.
 
-    A driver who joins adds the stored contributions to the sums of the group, and one who leaves subtracts them. So the
-    contributions are written before.
+    A driver who joins adds the stored contributions to the sums of the group, and one who leaves subtracts them. Call
+    this after the days, weeks and months are written.
     """
     if not groups:
         return {}

@@ -16,7 +16,7 @@ from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodNam
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import AMOUNTS, EVENT_TOTALS, TOTALS, DrivingSummary
 from scripts.materialize.days import Day, PeriodIdentity, Pipeline, Totals, contribute, group_by_dates
-from scripts.materialize.versions import to_json, version_of
+from scripts.materialize.versions import render_json, version_of
 
 DRIVING_SUMMARY = DrivingSummary()
 BREAKDOWN = "daily_summary_breakdown"
@@ -131,7 +131,7 @@ def _render_period(start_date: str, end_date: str, summary: Document, days: list
     """Return the fragments of a Weekly or Monthly summary."""
     window = orjson.dumps({"start_date": start_date, "end_date": end_date}).decode()
     return {
-        SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
+        SUMMARY_FRAGMENT: render_json(DRIVING_SUMMARY, summary),
         BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
     }
 

@@ -30,8 +30,7 @@ IDENTITY_FIELDS = {
 }
 # Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
 Documents = Mapping[tuple[Any, ...], Document | None]
-# Who takes a step writes its documents, or compares them with the stored ones, before the next step, which may be built
-# from them.
+# Write or compare the documents of a step before you take the next one: it may be built from them as they are stored.
 Step = tuple[DocumentCollection, Documents]
 # The details of trips by trip_id, or None for a trip without a valid source.
 Trips = Mapping[str, Document | None]
@@ -130,7 +129,7 @@ def write(store: Store, fleet: str, steps: Iterable[Step]) -> None:
     MongoDB writes only those that differ.
     """
     for collection, documents in steps:
-        # Each of them has a trip that changed.
+        # Each entry belongs to a changed trip.
         if documents and collection.name == store.trip_changes.name:
             store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}})
         match IDENTITY_FIELDS[collection.name]:

@@ -1,4 +1,4 @@
-"""Reading the sources that are valid, and naming the others.
+"""Reading the sources that are valid, and saying what is wrong with the others.
 
 A source is invalid if it violates its schema, or if its `_id` is not its identity. It counts as absent.
 """
@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from marshmallow import ValidationError
+from marshmallow import Schema, ValidationError, fields
 
 from app.store import SOURCES, Document, DocumentCollection, Store
 from schemas.identity import make_id, match_ids
+from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import IDENTIFIERS, StoredDriver, StoredDriverGroups, StoredTrip
 from scripts.command_line.output import escape
-from scripts.command_line.reasons import describe_errors
 
 SCHEMAS = {"drivers": StoredDriver(), "driver_groups": StoredDriverGroups(), "trips": StoredTrip()}
+# Only the beginning and the end of a longer error are shown: the name of an unknown field may have megabytes.
+MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
+MISSING = str(fields.Field.default_error_messages["required"])
+UNKNOWN = Schema().error_messages["unknown"]
 
 
 class InvalidSource(NamedTuple):
@@ -89,3 +93,30 @@ def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[Invali
     for name in SOURCES:
         for source in store.db[name].find(match, {"_id": 1}):
             yield InvalidSource.unidentified(name, source["_id"])
+
+
+def describe_errors(error: ValidationError) -> str:
+    """Return the first errors of a source, or of a line of an import, as one text, errors about missing fields last."""
+    # marshmallow names unknown fields in the order of a set, which differs from process to process.
+    errors = sorted(_flatten(error.messages, ""), key=lambda e: (e[1] == MISSING, e[0] if e[1] == UNKNOWN else ""))
+    texts = [_shorten(f"{path}: {message}" if path else message) for path, message in errors[:MAX_NAMED_ERRORS]]
+    more = ["and more."] if len(errors) > MAX_NAMED_ERRORS else []
+    # An unknown field may have any name.
+    return escape(" ".join(texts + more))
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_ERROR_CHARS:
+        return text
+    return f"{text[: MAX_ERROR_CHARS - ERROR_END_CHARS]}...{text[-ERROR_END_CHARS:]}"
+
+
+def _flatten(messages: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude`."""
+    if isinstance(messages, dict):
+        for name, inner in messages.items():
+            step = f"[{name}]" if isinstance(name, int) else f".{name}" if path else name
+            yield from _flatten(inner, path if name == "_schema" else path + step)
+    else:
+        for message in messages:
+            yield path, message

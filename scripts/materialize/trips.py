@@ -250,7 +250,7 @@ def _make_entry(
 def _describe_replaced(before: Document, change: int) -> Document | None:
     """Return the earlier versions of a trip that has the entry `before`, which this change replaces, as one.
 
-    It has the earliest end of them and the latest replacement: a client that may have any of them may have this one.
+    It has their earliest end and the time of the latest replacement, so it covers every version that a client may have.
     An upstream system may correct the end of a trip any number of times.
     """
     replaced: Document | None = before.get("replaced")

@@ -10,7 +10,7 @@ from marshmallow import Schema
 VERSION_BYTES = 8
 
 
-def to_json(schema: Schema, document: Any) -> str:
+def render_json(schema: Schema, document: Any) -> str:
     """Return a document as JSON, with the fields of the schema in its order."""
     return orjson.dumps(schema.dump(document)).decode()
 

@@ -70,7 +70,7 @@ class InvalidInput(ToolError):
     """The service rejects a parameter. The message tells the agent why."""
 
 
-class FleetInfo(BaseModel):
+class FleetOfKey(BaseModel):
     """The fleet of a key: which day it is in its time zone, and what it does with implausible trips."""
 
     today: datetime.date
@@ -93,12 +93,12 @@ class ApiClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
-        self._info: FleetInfo | None = None
+        self._info: FleetOfKey | None = None
 
-    async def get_info(self) -> FleetInfo:
+    async def get_info(self) -> FleetOfKey:
         """Return what the service says of the fleet of the key. Raises ServiceError."""
         if self._info is None:
-            self._info = await self.get(FleetInfo, "fleet")
+            self._info = await self.get(FleetOfKey, "fleet")
         return self._info
 
     async def get_today(self) -> datetime.date:

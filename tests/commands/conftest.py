@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from scripts.cli import main
-from scripts.ingest import http_client, mirror, mirror_lists
+from scripts.ingest import http_client, mirror, mirrored_fleet
 from tests.command_listeners import Stop, open_store_until
 from tests.conftest import POLL_SECONDS
 from tests.service_process import free_port
@@ -124,7 +124,7 @@ def waits(monkeypatch):
     waits = Waits()
     monkeypatch.setattr(http_client, "sleep", waits.sleep)
     monkeypatch.setattr(mirror, "sleep", waits.sleep_after_a_round)
-    for module in (mirror, mirror_lists, http_client):
+    for module in (mirror, mirrored_fleet, http_client):
         monkeypatch.setattr(module, "monotonic", lambda: waits.now)
     monkeypatch.setattr(mirror, "end_on_signals", lambda: None)
     return waits

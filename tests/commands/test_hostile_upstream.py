@@ -10,7 +10,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from schemas.trip import TripSummary
-from scripts.ingest import http_client, mirror, mirror_lists, upstream
+from scripts.ingest import http_client, mirror, mirrored_fleet, upstream
 from tests.factories import days_ago, make_driver, make_trip
 from tests.original_service import KEY, Original, drop, respond
 from tests.service_process import measure
@@ -198,7 +198,7 @@ def test_a_wait_doubles_if_the_service_does_not_say_how_long(run, waits):
     assert waits == [1, 2, 4, 8, 15, 15]
 
 
-@pytest.mark.parametrize(("module", "limit"), [(mirror_lists, "MAX_DRIVERS"), (mirror, "MAX_REJECTS")])
+@pytest.mark.parametrize(("module", "limit"), [(mirrored_fleet, "MAX_DRIVERS"), (mirror, "MAX_REJECTS")])
 def test_more_drivers_or_rejected_records_than_fit_in_memory_end_it(end, monkeypatch, module, limit):
     monkeypatch.setattr(module, limit, 2)
     drivers = [make_driver(f"d{number}", email=number) for number in range(3)]

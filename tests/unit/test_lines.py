@@ -17,10 +17,10 @@ from marshmallow import ValidationError
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest import lines
 from scripts.ingest.lines import Input, parse
 from scripts.ingest.records import Rejected, Rejects
+from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())

@@ -6,9 +6,9 @@ import json
 import pytest
 from marshmallow import ValidationError
 
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest.lines import parse
 from scripts.ingest.records import DRIVERS, TRIPS, Record, check
+from scripts.materialize.sources import describe_errors
 from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
 

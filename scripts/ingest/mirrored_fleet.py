@@ -1,4 +1,4 @@
-"""The lists of the service that `mirror` reads: which of its drivers and trips are loaded."""
+"""The copy that `mirror` makes of another service: which of its drivers and trips are loaded, and which are gone."""
 
 import itertools
 import json
@@ -31,14 +31,14 @@ NOT_STORED: Document = {"summary": "null", "tracking_id": None}
 IDENTIFIER, DRIVER, TRIP_SUMMARY = Identifier(), Driver(), TripSummary()
 
 
-class Lists:
+class MirroredFleet:
     """Loads the drivers and trips of another service that differ from what is stored in a fleet."""
 
     def __init__(self, store: Store, fleet: str, client: HttpClient, since_ms: int, rejects: Rejects) -> None:
         self.store, self.fleet, self.client, self._rejects = store, fleet, client, rejects
-        self.since_ms, self._numbers, self.known = since_ms, itertools.count(1), KnownFields()
+        self.since_ms, self._numbers, self.known_fields = since_ms, itertools.count(1), KnownFields()
         # The number of documents that were loaded, when the list of drivers was, and whether all lists are read next.
-        self.loaded, self.read_at, self.are_due = 0, 0.0, True
+        self.loaded, self.read_at, self.lists_are_due = 0, 0.0, True
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
         self.listed, self._touched = dict[str, None](), set[str]()
 
@@ -47,7 +47,7 @@ class Lists:
         self.load_drivers()
         with make_bar("drivers", len(self.listed)) as bar:
             self.load_trips(self._request_lists(bar))
-        self.are_due = False
+        self.lists_are_due = False
 
     def _request_lists(self, bar: Any) -> Generator[Request]:
         zone = upstream.get_time_zone(self.client)
@@ -74,7 +74,7 @@ class Lists:
         """Yield the drivers in the list who are new or were changed. All are added to `listed`."""
         for records in upstream.list_drivers(self.client):
             for record in records:
-                self.known.keep(DRIVER, record)
+                self.known_fields.keep(DRIVER, record)
             driver_ids = [_get_id(record, "driver_id") for record in records]
             self.listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self.listed) > MAX_DRIVERS:
@@ -103,7 +103,7 @@ class Lists:
         """
         records, following = upstream.read_list(self.client, request, response)
         for record in records:
-            self.known.keep(TRIP_SUMMARY, record)
+            self.known_fields.keep(TRIP_SUMMARY, record)
         trip_ids = [_get_id(record, "trip_id") for record in records]
         stored = self.find_stored(trip_ids)
         for record, trip_id in zip(records, trip_ids, strict=True):
@@ -134,7 +134,7 @@ class Lists:
         doubts, seconds = Doubts("trip {trip_id}"), loader.BATCH_SECONDS
         counts = loader.load(self.store, self.fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
-        for sentence in filter(None, [*doubts.describe(self.store, self.fleet), self.known.describe_new()]):
+        for sentence in filter(None, [*doubts.describe(self.store, self.fleet), self.known_fields.describe_new()]):
             echo(f"{self.client.url}: {sentence}", err=True)
 
     def _read_trip(self, request: Request, response: Response) -> list[Record | Rejected]:
@@ -144,7 +144,7 @@ class Lists:
         except (TooLarge, UnexpectedResponse) as error:
             return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
         for record in records:
-            self.known.keep(TRIPS.schema, record)
+            self.known_fields.keep(TRIPS.schema, record)
             if isinstance(record, dict):
                 record["tracking_id"] = request.tracking_id
         return [self._make_record(record) for record in records]
