@@ -156,7 +156,7 @@ def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def compute_trip_score(trip: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `compute_score` does of a trip alone: from its event summary, with the flags of a trip."""
+    """Return the `compute_score` of one trip. Its focus area has the flags that a trip has."""
     score = compute_score({**trip, "events_summary": trip["event_summary"]})
     flags = {f"is_{item['behaviour']}": item["is_focus_area"] for item in score["behaviours"]}
     return {**score, "focus_area": {name: flags[name] for name in TRIP_FLAGS}}

@@ -128,7 +128,7 @@ def _is_valid_column(field: Any, column: list[Any]) -> bool:
     types = set(map(type, column))
     if not all(map(field.accepts, types)):
         return False
-    # A range, and the 64 bits of an integer, allow all values between two that they allow.
+    # If the smallest and the largest value are in a range, so are all others.
     has_range = bool(field.validators) and all(isinstance(rule, Range) for rule in field.validators)
     try:
         for value_type in types:

@@ -31,6 +31,10 @@ COMMANDS = {
 }
 
 
+# The extras of setup.cfg have the names of the commands that need them.
+EXTRAS = ("export", "mcp", "mirror")
+
+
 class LazyGroup(click.Group):
     """The commands, each of which is loaded when it is used: a tool for agents starts without the service."""
 
@@ -73,7 +77,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit("Aborted.") from None
     except ModuleNotFoundError as error:
-        # An extra has the name of the command that needs it.
+        if sys.argv[1] not in EXTRAS:
+            raise
         raise _end(
             f"The extra {sys.argv[1]} is not installed ({error}). Install it from a clone of the project, "
             f"pip install '/path/to/clone[{sys.argv[1]}]', or run 'make setup' there."

@@ -64,9 +64,10 @@ from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Store, StoreLags
+from app.store.visibility import get_max_visible_end_ms
 from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor, is_signature, sign_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
-from schemas.periods import MS_PER_DAY, now_ms
+from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
 BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
@@ -84,16 +85,15 @@ UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
 def find_changes(
-    store: Store, fleet: str, *, cursor: FeedCursor | None = None, limit: int, max_end_ms: int
+    store: Store, fleet: str, *, cursor: FeedCursor | None = None, limit: int, processing_delay_hours: float
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
-    The trips that ended by `max_end_ms` (epoch ms) are visible. If nothing is new, it reads one document. Indexes:
-    fleets (_id), trip_changes (fleet, change, trip_id), (fleet, trip_end_time, trip_id). Raises StoreLags, and
+    Trips are visible so many hours after their end. If nothing is new, it reads one document. Indexes: fleets (_id),
+    trip_changes (fleet, change, trip_id), (fleet, trip_end_time, trip_id). Raises StoreLags, and
     marshmallow.ValidationError if the cursor has expired, or the feed began from scratch since.
     """
-    # How long after its end a trip becomes visible.
-    delay_ms = now_ms() - max_end_ms
+    max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
     with store.snapshot():
         feed = _Feed(store, fleet)
         state = feed.get_fleet_state()

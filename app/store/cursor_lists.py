@@ -76,8 +76,10 @@ class Cursors(NamedTuple):
 
     def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str]) -> Result:
         """Return a page, of whose list `rest` is left. `versions` are those of what is on the page."""
-        signature = sign(self.feed_key, self.scope.identity, self.query, rest)
-        next_cursor = encode_cursor(self.scope.identity, [signature, *rest]) if rest else None
+        next_cursor = None
+        if rest:
+            signature = sign(self.feed_key, self.scope.identity, self.query, rest)
+            next_cursor = encode_cursor(self.scope.identity, [signature, *rest])
         version = " ".join([str(next_cursor), *versions])
         return Result(version, {**content, "next_cursor": next_cursor}, next_cursor=next_cursor)
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from app.endpoint import Caching, Credential, Endpoint
 from app.responses import format_next_link, json_response
-from app.services import get_request_max_end_ms, get_scope, get_services
+from app.services import get_scope, get_services
 from app.store.changes import find_changes
 from schemas.page import ChangePage
 from schemas.params import ChangesParams
@@ -38,7 +38,8 @@ def list_changes(**params: Any) -> Response:
     """
     services = get_services()
     with services.store_breaker.guard():
-        page = find_changes(services.store, get_scope().fleet, **params, max_end_ms=get_request_max_end_ms())
+        delay_hours = services.config.processing_delay_hours
+        page = find_changes(services.store, get_scope().fleet, **params, processing_delay_hours=delay_hours)
     response = json_response(page)
     if page["has_more"]:
         response.headers["Link"] = format_next_link(page["cursor"])

@@ -54,10 +54,13 @@ class Run(NamedTuple):
 
     def locate(self, second: float) -> dict[str, float]:
         """Return where the car is at a time."""
-        first, last, _ = self.times
-        starting, braking = min(second, first) - self.departure, max(0, second - last)
-        meters = self.mps * max(0, second - first)
-        meters += (self.acceleration_mps2 * starting**2 - self.braking_mps2 * braking**2) / 2
+        first, last, arrival = self.times
+        if second < first:
+            meters = self.acceleration_mps2 * (second - self.departure) ** 2 / 2
+        elif second < last:
+            meters = self.mps * (second - (self.departure + first) / 2)
+        else:
+            meters = self.meters - self.braking_mps2 * (arrival - second) ** 2 / 2
         position = (self.start + (self.end - self.start) * meters / self.meters) / METERS_PER_DEGREE
         return {
             "timestamp": round(second * 1000),

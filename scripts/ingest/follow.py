@@ -30,7 +30,7 @@ from scripts.materialize.sources import InvalidSource, find_invalid_drivers, fin
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
-from scripts.mongodb.transactions import transaction
+from scripts.mongodb.transactions import NothingToWrite, transaction
 
 PREFIX = "driver_analytics_follow"
 RETRY_SECONDS = 1.0
@@ -200,10 +200,15 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
 def apply_changes(
     store: Store, fleet: str, driver_ids: Collection[str], trip_ids: Collection[str]
 ) -> tuple[list[InvalidSource], Doubts]:
-    """Materialize what changed, and return the invalid sources, and what is not plausible in the trips."""
+    """Materialize what changed, and return the invalid sources, and what is not plausible in the trips.
+
+    If nothing differs, the transaction leaves no trace.
+    """
     invalid, doubts = list[InvalidSource](), Doubts("{trip_id}")
     details = read_trips(store, fleet, trip_ids, invalid, doubts.check)
     invalid += find_invalid_drivers(store, fleet, driver_ids)
-    materialize(store, fleet, driver_ids, details)
+    count = materialize(store, fleet, driver_ids, details)
     doubts.check_overlaps(store, fleet, dict.fromkeys(trip_ids, 0), days_of(filter(None, details.values())))
+    if not count:
+        raise NothingToWrite((invalid, doubts))
     return invalid, doubts

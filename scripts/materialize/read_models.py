@@ -37,19 +37,19 @@ Trips = Mapping[str, Document | None]
 DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
-def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trips, days: Iterable[Day] = ()) -> None:
+def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trips, days: Iterable[Day] = ()) -> int:
     """Write the read models of drivers, trips and days that differ, in the transaction that changed their sources.
 
     The days that the trips leave or reach are written, too, and so are the drivers of all days. The sources of the
-    drivers are read here.
+    drivers are read here. Returns how many documents were built: with 0, nothing was written.
     """
     # Another version may have begun to build them from scratch since the command began.
     check_format(store, fleet)
     changed, changed_days = select_changed(store, fleet, trips)
     days = {*days, *changed_days}
-    write(store, fleet, build_trips(store, fleet, changed))
-    write(store, fleet, build_days(store, fleet, days))
-    write(store, fleet, _build_drivers(store, fleet, {*driver_ids, *(day.driver_id for day in days)}))
+    count = write(store, fleet, build_trips(store, fleet, changed))
+    count += write(store, fleet, build_days(store, fleet, days))
+    return count + write(store, fleet, _build_drivers(store, fleet, {*driver_ids, *(day.driver_id for day in days)}))
 
 
 def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
@@ -123,11 +123,12 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     return bool(document["version"] != stored.get("version"))
 
 
-def write(store: Store, fleet: str, steps: Iterable[Step]) -> None:
+def write(store: Store, fleet: str, steps: Iterable[Step]) -> int:
     """Insert or replace the documents of each step before the next one is built, or delete those that are None.
 
-    MongoDB writes only those that differ.
+    MongoDB writes only those that differ. Returns how many documents the steps have.
     """
+    count = 0
     for collection, documents in steps:
         # Each entry belongs to a changed trip.
         if documents and collection.name == store.trip_changes.name:
@@ -140,6 +141,8 @@ def write(store: Store, fleet: str, steps: Iterable[Step]) -> None:
                 write_by_id(collection, {_id: document for (_, _id), document in documents.items()}, of_trips)
             case names:
                 write_all(collection, [_replace(fleet, names, *item) for item in documents.items()])
+        count += len(documents)
+    return count
 
 
 def _replace(fleet: str, names: Sequence[str], identity: tuple[Any, ...], document: Document | None) -> Operation:

@@ -51,7 +51,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome
     Those of another format are deleted before, and all are written, whatever the date.
     """
     state = store.fleets.find_one({"_id": fleet}) or {}
-    if state.get("format") != FORMAT:
+    is_from_scratch = state.get("format") != FORMAT
+    if is_from_scratch:
         since = ""
         # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client
         # of the change feed does so, too.
@@ -61,7 +62,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome
             store.db[name].delete_many({"fleet": fleet})
     for part in _find_parts(store, fleet, since):
         yield _rebuild(store, fleet, part)
-    store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
+    if is_from_scratch:
+        store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
@@ -117,7 +119,7 @@ def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -
             yield store.driver_periods, make_profiles(store, fleet, driver_ids)
         case "sums", [month]:
             yield store.fleet_periods, add_up_month(store, fleet, month)
-        case _:
+        case "list", _:
             yield store.fleet_drivers, make_list(store, fleet)
 
 

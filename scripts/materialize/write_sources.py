@@ -109,12 +109,12 @@ def delete_trips(
 
     Without `tombstones`, the change feed does not report the deletions: it forgets the trips.
     """
-    count = store.trips.delete_many({**match_ids(fleet, trip_ids), **condition}).deleted_count
-    trips = read_trips(store, fleet, trip_ids, [])
+    match = match_ids(fleet, trip_ids)
+    reported = [entry["_id"] for entry in store.trip_changes.find({**match, **NOT_DELETED}, {"_id": 1})]
+    count = store.trips.delete_many({**match, **condition}).deleted_count
+    materialize(store, fleet, (), read_trips(store, fleet, trip_ids, []))
     if not tombstones:
-        gone = [trip_id for trip_id, detail in trips.items() if detail is None]
-        store.trip_changes.delete_many({**match_ids(fleet, gone), **NOT_DELETED})
-    materialize(store, fleet, (), trips)
+        store.trip_changes.delete_many({"fleet": fleet, "_id": {"$in": reported}, "deleted_at": {"$exists": True}})
     return count
 
 

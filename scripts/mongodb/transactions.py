@@ -25,6 +25,10 @@ WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
 FEED_KEY_BYTES = 32
 
 
+class NothingToWrite(Exception):
+    """Ends a transaction without a trace. The argument is the result of the function."""
+
+
 def transaction(change: Callable[Concatenate[Store, str, P], T]) -> Callable[Concatenate[Store, str, P], T]:
     """Let a function run in a transaction of the fleet that is its second argument.
 
@@ -53,6 +57,9 @@ def transaction(change: Callable[Concatenate[Store, str, P], T]) -> Callable[Con
         try:
             with store.db.client.start_session().bind() as session:
                 return session.with_transaction(attempt)
+        except NothingToWrite as nothing:
+            result: T = nothing.args[0]
+            return result
         except OperationFailure as error:
             if error.has_error_label(TRANSIENT):
                 raise _make_abort_error(fleet, error) from error

@@ -1,6 +1,5 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,15 +48,13 @@ def build_report(store: Store, fleet: str, window: ReportWindow, units: str | No
     units = units or _get_units(store, fleet, window)
     remove_unused_files(store, fleet)
     while True:
-        with tempfile.TemporaryFile() as content:
-            # Nothing can be written to the database while a snapshot is read.
-            with store.snapshot(), make_bar(fleet, _count_drivers(store, fleet)) as bar:
-                collector = FigureCollector(store, fleet, window)
-                trips_version = get_trips_version(store, fleet, window)
-                erasures = _count_erasures(store, fleet)
-                content.writelines(_render_csv(collector, bar))
-            content.seek(0)
-            csv_file = write_file(store, fleet, window, "csv", content)
+        # Nothing can be written to the database while a snapshot is read.
+        with store.snapshot(), make_bar(fleet, _count_drivers(store, fleet)) as bar:
+            collector = FigureCollector(store, fleet, window)
+            trips_version = get_trips_version(store, fleet, window)
+            erasures = _count_erasures(store, fleet)
+            content = list(_render_csv(collector, bar))
+        csv_file = write_file(store, fleet, window, "csv", content)
         page = make_page(collector.figures, UNITS[units])
         files = {"csv": csv_file, "page": write_file(store, fleet, window, "page", [page])}
         report = {

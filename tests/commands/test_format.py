@@ -96,5 +96,13 @@ def test_a_rebuild_of_another_format_that_was_killed_is_not_taken_for_a_whole_on
     assert differences(other_format) == []
 
 
+def test_a_rebuild_does_not_end_one_that_another_version_has_begun(loaded):
+    rebuild = rebuild_fleet(Store.of(loaded), "f1")
+    next(rebuild)
+    loaded.fleets.update_one({"_id": "f1"}, FORMATS["none"])
+    list(rebuild)
+    assert "format" not in loaded.fleets.find_one({"_id": "f1"})
+
+
 def test_a_backup_reads_the_sources_of_any_format(other_format, command, tmp_path):
     assert command("backup", str(tmp_path / "saved")).exit_code == 0

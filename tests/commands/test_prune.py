@@ -63,6 +63,14 @@ def test_a_deletion_before_it_is_still_reported(command, loaded):
     assert loaded.trip_changes.count_documents({"deleted_at": {"$exists": True}}) == 1
 
 
+def test_it_changes_when_trips_were_last_changed(command, loaded, clock):
+    service = Service(loaded)
+    before = service.get("/fleet").json["last_trip_received_at"]
+    clock.shift(60)
+    command("prune", "--before", DATE)
+    assert service.get("/fleet").json["last_trip_received_at"] == before + 60_000
+
+
 def test_a_dry_run_only_counts(command, loaded):
     before = contents(loaded)
     ended = command("prune", "--before", DATE, "--dry-run")

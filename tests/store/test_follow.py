@@ -55,6 +55,14 @@ def test_what_another_program_writes_in_a_transaction_is_served(mongod, followin
     assert details(mongod) == [("f1", "imported"), ("f1", "t1")]
 
 
+def test_a_change_without_an_effect_leaves_no_trace_of_an_erased_fleet(mongod, following, command):
+    load(mongod, make_trip(trip_id="t1"))
+    mongod.trips.delete_one({"trip_id": "t1"})
+    assert command("fleets", "erase", "--fleet", "f1", "--yes").exit_code == 0
+    following.catch_up()
+    assert mongod.fleets.count_documents({}) == 0
+
+
 def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):
     monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 3)
     mongod.trips.insert_many([make_source(make_trip(driver_id=driver)) for driver in ["d1"] * 5 + ["d2"] * 3])

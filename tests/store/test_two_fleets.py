@@ -13,7 +13,6 @@ from pymongo import MongoClient
 from app.store import Store
 from app.store.changes import find_changes
 from app.store.scope import Scope
-from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.report import ReportWindow
 from scripts.mongodb.collections import prepare_collections
 from scripts.reports.build import build_report
@@ -151,7 +150,7 @@ class RequestGenerator:
 def make_cursors(service):
     """Return cursors of both fleets, of the beginning and the end of their feeds."""
     return [
-        find_changes(service.store, fleet, limit=limit, max_end_ms=now_ms() - 4 * MS_PER_HOUR)["cursor"]
+        find_changes(service.store, fleet, limit=limit, processing_delay_hours=4.0)["cursor"]
         for fleet in (MINE, THEIRS)
         for limit in (1, 5, 1000)
     ]
