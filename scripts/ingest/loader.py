@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterator
 
 from app.store import Store
 from scripts.ingest.doubts import Doubts
-from scripts.ingest.records import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
+from scripts.ingest.records import Accepted, Record, RecordType, Rejected, Rejects, check
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
-# about a second; MongoDB's limit is 60 seconds. A transaction takes longer the more days of drivers it changes.
+# about a second, or four if each trip is of another day or driver; MongoDB's limit is 60 seconds.
 BATCH_RECORDS = 2_000
-BATCH_DAYS = 1_000
 BATCH_EVENTS = 10_000
 BATCH_BYTES = 16_000_000
 # Where records come slowly, a batch ends this long after its first one, so that it is committed within two seconds.
@@ -71,15 +70,14 @@ class _Batch:
     """Records that fit into one transaction."""
 
     def __init__(self) -> None:
-        self.items, self._days, self.began = list[Accepted | Rejected](), set[UtcDay | None](), 0.0
+        self.items, self.began = list[Accepted | Rejected](), 0.0
         self._events = self._bytes = 0
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""
-        day, events = (item.utc_day, item.events) if isinstance(item, Accepted) else (None, 0)
+        events = item.events if isinstance(item, Accepted) else 0
         has_room = (
             len(self.items) < BATCH_RECORDS
-            and len(self._days) + (day not in self._days) <= BATCH_DAYS
             and self._events + events <= BATCH_EVENTS
             and self._bytes + len(item.content) <= BATCH_BYTES
         )
@@ -87,7 +85,6 @@ class _Batch:
             return False
         self.began = self.began or time.monotonic()
         self.items.append(item)
-        self._days.add(day)
         self._events += events
         self._bytes += len(item.content)
         return True

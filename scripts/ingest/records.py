@@ -11,7 +11,7 @@ from marshmallow import Schema, ValidationError
 
 from app.store import Document, Store
 from schemas.driver import ImportedDriver
-from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
+from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo, open_private
 from scripts.ingest.doubts import Doubts
@@ -26,8 +26,6 @@ TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
 MAX_FUTURE_MS = MS_PER_HOUR
 # The file has only the beginning of a longer record, and of each record after it has reached this size.
 MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
-# A driver, and a UTC day as a number: only the transaction knows the date, because it reads the fleet's time zone.
-UtcDay = tuple[str, int]
 
 
 class Record(NamedTuple):
@@ -39,12 +37,11 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record: its number and JSON text, the prepared document, its UTC day, and its number of events."""
+    """A valid record: its number and JSON text, the prepared document, and its number of events."""
 
     number: int
     content: bytes
     document: Any
-    utc_day: UtcDay | None
     events: int = 0
 
 
@@ -59,16 +56,14 @@ class Rejected(NamedTuple):
 class RecordType(NamedTuple):
     """Drivers or trips: the name, the schema, and the functions that prepare and write documents.
 
-    `write` returns why documents are left out, by their index. `get_utc_day` returns the driver and the UTC day of a
-    prepared document, if any; it approximates the fleet's date and only limits batches. `doubt` notes whether written
-    documents, by their numbers in the input, are plausible.
+    `write` returns why documents are left out, by their index. `doubt` notes whether written documents, by their
+    numbers in the input, are plausible.
     """
 
     name: str
     schema: Schema
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
-    get_utc_day: Callable[[Any], UtcDay | None]
     doubt: Callable[[Doubts, Store, str, Mapping[int, Any]], None]
 
 
@@ -91,7 +86,6 @@ DRIVERS = RecordType(
     schema=ImportedDriver(),
     prepare=prepare_driver,
     write=write_drivers,
-    get_utc_day=lambda driver: None,
     doubt=lambda *drivers: None,
 )
 TRIPS = RecordType(
@@ -99,7 +93,6 @@ TRIPS = RecordType(
     schema=ImportedTrip(),
     prepare=_prepare_ended_trip,
     write=write_trips,
-    get_utc_day=lambda trip: (trip.source["driver_id"], trip.source["trip_start_time"] // MS_PER_DAY),
     doubt=_doubt_trips,
 )
 
@@ -114,7 +107,7 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
         return Rejected(number, content, _find_other_type(value, record_type) or describe_errors(error))
-    return Accepted(number, content, document, record_type.get_utc_day(document), len(parsed.get("events", ())))
+    return Accepted(number, content, document, len(parsed.get("events", ())))
 
 
 def _find_other_type(value: Document, record_type: RecordType) -> str:

@@ -69,8 +69,8 @@ def test_rejected_lines_go_to_a_file_in_the_folder_of_rejects(pipe, run_main, mo
     assert json.loads((tmp_path / "stdin.rejected.ndjson").read_text())["input"] == "nonsense"
 
 
-ITEMS = [Accepted(number, b"x", "", ("d1", day), events=2) for number, day in enumerate((10, 11, 10))]
-ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
+ITEMS = [Accepted(number, b"x", "", events=2) for number in range(3)]
+ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "")]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,9 @@ ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
         ("BATCH_RECORDS", 5, [[0, 1, 2, 3, 4]]),
         ("BATCH_BYTES", 2, [[0, 1], [2, 3], [4]]),
         ("BATCH_BYTES", 0, [[0], [1], [2], [3], [4]]),
-        ("BATCH_DAYS", 3, [[0, 1, 2, 3], [4]]),
         ("BATCH_EVENTS", 5, [[0, 1], [2, 3, 4]]),
     ],
 )
-def test_a_batch_ends_before_it_has_too_many_records_bytes_days_or_events(monkeypatch, limit, most, expected):
+def test_a_batch_ends_before_it_has_too_many_records_bytes_or_events(monkeypatch, limit, most, expected):
     monkeypatch.setattr(loader, limit, most)
     assert [[item.number for item in batch] for batch in make_batches((item for item in ITEMS), None)] == expected
