@@ -53,7 +53,7 @@ def get_first_date(today: datetime.date, period: PeriodName, history: relativede
 
 
 class StartDate(Date):
-    """The first date of a period, from the begin of the `history` to yesterday or, if `today_allowed`, to today.
+    """The first date of a period, from the beginning of the `history` to yesterday or, if `today_allowed`, to today.
 
     The parameter `param` chooses the type of the period, which is `period` without one. For months, the whole month of
     the earliest date is allowed.

@@ -64,10 +64,10 @@ from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Store, StoreLags
-from app.store.visibility import get_max_visible_end_ms
+from app.store.visibility import get_delay_ms, get_max_visible_end_ms
 from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor, is_signature, sign_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
-from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
+from schemas.periods import MS_PER_DAY, now_ms
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
 BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
@@ -93,7 +93,7 @@ def find_changes(
     trip_changes (fleet, change, trip_id), (fleet, trip_end_time, trip_id). Raises StoreLags, and
     marshmallow.ValidationError if the cursor has expired, or the feed began from scratch since.
     """
-    max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
+    max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), get_delay_ms(processing_delay_hours)
     with store.snapshot():
         feed = _Feed(store, fleet)
         state = feed.get_fleet_state()

@@ -33,19 +33,19 @@ def apply_feed(mirrored: MirroredFleet) -> bool:
     if page is None and cursor:
         # It is invalid if the other service was restored from a backup.
         cursor, page = None, upstream.get_changes(mirrored.client, mirrored.known_fields, None)
-    begins, seen, empty_pages = cursor is None, set[int](), 0
+    begins, applied, empty_pages = cursor is None, set[int](), 0
     mirrored.lists_are_due |= begins
     while page:
         changes = [read for change in page["changes"] if (read := _read_change(mirrored, change))]
         _apply_page(mirrored, changes, begins=begins)
-        seen.add(hash(cursor))
+        applied.add(hash(cursor))
         empty_pages = 0 if page["changes"] else empty_pages + 1
         if page["cursor"] != cursor:
             cursor = page["cursor"]
             save_resume_token(mirrored.store, name, ResumeToken(cursor.encode(), now_ms()))
         if not page["has_more"]:
             return True
-        if hash(cursor) in seen or len(seen) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
+        if hash(cursor) in applied or len(applied) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
             raise click.ClickException(f"{mirrored.client.url} has a change feed whose cursor does not move on.")
         page = upstream.get_changes(mirrored.client, mirrored.known_fields, cursor)
     return False

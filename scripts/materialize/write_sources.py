@@ -110,10 +110,12 @@ def delete_trips(
     Without `tombstones`, the change feed does not report the deletions: it forgets the trips.
     """
     match = match_ids(fleet, trip_ids)
-    reported = [entry["_id"] for entry in store.trip_changes.find({**match, **NOT_DELETED}, {"_id": 1})]
+    reported = list[str]()
+    if not tombstones:
+        reported += [entry["_id"] for entry in store.trip_changes.find({**match, **NOT_DELETED}, {"_id": 1})]
     count = store.trips.delete_many({**match, **condition}).deleted_count
     materialize(store, fleet, (), read_trips(store, fleet, trip_ids, []))
-    if not tombstones:
+    if reported:
         store.trip_changes.delete_many({"fleet": fleet, "_id": {"$in": reported}, "deleted_at": {"$exists": True}})
     return count
 
