@@ -1,16 +1,19 @@
 """Cursors: how far a client has read, as opaque text that only this service can make."""
 
 import base64
+import datetime
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from schemas.fields import Messages, Text
 from schemas.query import SCOPE
 
 CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 16
+# Where the position is in the cursor of a list: after the signature and a date.
+POSITION = SIGNATURE_BYTES + len("YYYY-MM-DD")
 # How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
 CURSOR_DAYS = 29
 # The cursor of a client that has nothing yet: for tools that send each parameter.
@@ -49,27 +52,64 @@ class FeedCursor(NamedTuple):
     next_end_time: int
 
 
-def sign(key: str, *values: Any) -> str:
+class ListCursor(NamedTuple):
+    """How far a client has read a list: up to the element at this position.
+
+    - `signature`: see `sign`. Until it is verified, the other values may be any date and text.
+    - `day`: the date on which the client began the list.
+    - `position`: the key of the last element that was read, in the order of the list.
+    """
+
+    signature: bytes
+    day: datetime.date
+    position: str
+
+
+def sign(key: str, *values: Any) -> bytes:
     """Return the signature of values that JSON can have, which takes the secret key to make (HMAC-SHA256)."""
-    digest = hmac.digest(key.encode(), json.dumps(values).encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:SIGNATURE_BYTES]).rstrip(b"=").decode()
+    return hmac.digest(key.encode(), json.dumps(values).encode(), "sha256")[:SIGNATURE_BYTES]
 
 
-def is_signature(signature: Any, key: str, *values: Any) -> bool:
+def is_signature(signature: bytes, key: str, *values: Any) -> bool:
     """Return whether a value is the signature of the others. Without a key, none is."""
-    return bool(key) and hmac.compare_digest(str(signature).encode(), sign(key, *values).encode())
+    return bool(key) and hmac.compare_digest(signature, sign(key, *values))
 
 
 def sign_cursor(key: str, fleet: str, cursor: FeedCursor) -> FeedCursor:
     """Return the cursor with its signature by the key of the feed, or unsigned if there is no feed, and so no key."""
-    return cursor._replace(signature=sign(key, fleet, *cursor[1:]) if key else "")
+    signature = _encode(sign(key, fleet, *cursor[1:])) if key else ""
+    return cursor._replace(signature=signature)
+
+
+def is_signed(cursor: FeedCursor, key: str, fleet: str) -> bool:
+    """Return whether the key of the feed has signed a cursor."""
+    return bool(key) and hmac.compare_digest(
+        cursor.signature.encode(), sign_cursor(key, fleet, cursor).signature.encode()
+    )
 
 
 def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:
     """Return a cursor for a scope, which is its identity, as text."""
     content = json.dumps(cursor, ensure_ascii=False, separators=(",", ":")).encode()
     checksum = hashlib.blake2b(scope.encode() + b"\n" + content, digest_size=CHECKSUM_BYTES).digest()
-    return base64.urlsafe_b64encode(checksum + content).rstrip(b"=").decode()
+    return _encode(checksum + content)
+
+
+def encode_list_cursor(cursor: ListCursor) -> str:
+    """Return a cursor as text. It is short, because it is in the request line beside twenty identifiers."""
+    return _encode(cursor.signature + cursor.day.isoformat().encode() + cursor.position.encode())
+
+
+def _encode(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    """Return what a text encodes. Raises ValueError.
+
+    Base64 of another alphabet, or with bits that are not used, decodes to the same bytes: encode them to compare.
+    """
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 class CursorParam(Text):
@@ -80,25 +120,40 @@ class CursorParam(Text):
     """
 
     default_error_messages: Messages = {"other": INVALID}
-    # Makes the cursor of its values. Raises TypeError if there are too many or too few.
-    make: ClassVar[Callable[..., Any]] = FeedCursor._make
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
         if text == START:
             return None
         try:
-            cursor = self.make(json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]))
-            # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
-            if cursor and set(map(type, cursor)) <= {str, int, bool} and encode_cursor(data[SCOPE], cursor) == text:
+            cursor = FeedCursor._make(json.loads(_decode(text)[CHECKSUM_BYTES:]))
+            if set(map(type, cursor)) <= {str, int, bool} and encode_cursor(data[SCOPE], cursor) == text:
                 return cursor
         except (ValueError, TypeError, RecursionError):
             pass
         raise self.make_error("other")
 
 
-class ListCursorParam(CursorParam):
-    """A cursor of a list, as its signature and the values that it signs, or None for the start of the list."""
+class ListCursorParam(Text):
+    """A cursor of a list, as a ListCursor, or None for the start of the list."""
 
     default_error_messages: Messages = {"other": INVALID_FOR_LIST}
-    make = tuple
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if text == START:
+            return None
+        if cursor := parse_list_cursor(text):
+            return cursor
+        raise self.make_error("other")
+
+
+def parse_list_cursor(text: str) -> ListCursor | None:
+    """Return the cursor in a text, or None if there is none."""
+    try:
+        content = _decode(text)
+        signature, day, position = content[:SIGNATURE_BYTES], content[SIGNATURE_BYTES:POSITION], content[POSITION:]
+        cursor = ListCursor(signature, datetime.date.fromisoformat(day.decode()), position.decode())
+    except ValueError:
+        return None
+    return cursor if encode_list_cursor(cursor) == text else None

@@ -134,7 +134,9 @@ class AmountParam(fields.Float):
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
 
     def __init__(self, description: str, *, example: int = 0, default: int | None = 0) -> None:
-        super().__init__(metadata=field_metadata(description, example), load_default=default)
+        # Equal to the same number in the query, also where the parameters are signed.
+        load_default = None if default is None else float(default)
+        super().__init__(metadata=field_metadata(description, example), load_default=load_default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
         is_number = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
@@ -224,6 +226,10 @@ class EventTypes(RepeatedParam):
             EventTypeParam(), description, most=most, example=example, attribute="event_types", required=False
         )
 
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        # Their order means nothing, so a cursor goes with any.
+        return sorted(super()._deserialize(value, attr, data, **kwargs))
+
 
 class BoxParam(Text):
     """A box of positions as four numbers, `min_lon,min_lat,max_lon,max_lat`, which load as a list."""
@@ -235,7 +241,8 @@ class BoxParam(Text):
         text = super()._deserialize(value, attr, data, **kwargs)
         if len(text) > MAX_NUMBER_LENGTH or not self.pattern.fullmatch(text):
             raise ValidationError("Must be four numbers: min_lon,min_lat,max_lon,max_lat, such as -96.2,41,-95.8,41.4.")
-        box = west, south, east, north = list(map(float, text.split(",")))
+        # Minus zero is zero.
+        box = west, south, east, north = [float(number) + 0.0 for number in text.split(",")]
         if max(abs(west), abs(east)) > 180:
             raise ValidationError("Longitudes, the first and third number, must be from -180 to 180.")
         if not -90 <= south <= north <= 90:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, missing, post_load, validates_schema
 
-from schemas.cursor import START, CursorParam, ListCursorParam
+from schemas.cursor import START, CursorParam, ListCursorParam, parse_list_cursor
 from schemas.fields import Choice, Identifier, Text, WeekOrMonth
 from schemas.param_fields import (
     LONG_HISTORY,
@@ -273,6 +273,14 @@ class ListParams(DateRangeParams, DriversOrGroupParams):
         load_default=None,
     )
 
+    def choose_today(self, declared: dict[str, list[str]], today: datetime.date) -> datetime.date:
+        """Return the day on which the list began, if that was yesterday: so a client can read on after midnight.
+
+        The store verifies the cursor, which has the day.
+        """
+        cursor = parse_list_cursor(declared.get("cursor", [""])[0])
+        return cursor.day if cursor and today - cursor.day == datetime.timedelta(1) else today
+
 
 class TripsParams(ListParams):
     """The parameters of the list of a fleet's trips."""
@@ -320,8 +328,7 @@ class TripsParams(ListParams):
             raise ValidationError(f"Must not be given together with {' and '.join(sorted(dates, reverse=True))}.", "at")
         if not has_time and "start_date" not in original:
             raise ValidationError("Must be given, or else at.", "start_date")
-        # The window of a cursor stays the same over midnight.
-        if data.get("order") == WORST and "start_date" in data and not data.get("cursor"):
+        if data.get("order") == WORST and "start_date" in data:
             last = data.get("end_date") or str(original[TODAY])
             if len(dates_between(data["start_date"], last)) > MAX_WORST_DAYS:
                 raise ValidationError(f"Must not be worst in a window of more than {MAX_WORST_DAYS} days.", "order")

@@ -61,7 +61,9 @@ class Params(Schema):
         # For each of the first unknown parameters the declared one with a similar name, or None.
         similar = {name: _get_likely_name(name, known) for name in unknown[:MAX_NAMED]}
         declared = {name: given[name] for name in known if name in given}
-        params, errors = self._load_declared(declared, {SCOPE: scope, TODAY: today, **path})
+        params, errors = self._load_declared(
+            declared, {SCOPE: scope, TODAY: self.choose_today(declared, today), **path}
+        )
         if unknown_parameters == "ignore":
             for name in errors.keys() & set(similar.values()) - declared.keys():
                 errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
@@ -72,6 +74,10 @@ class Params(Schema):
         if errors:
             raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
         return params
+
+    def choose_today(self, declared: dict[str, list[str]], today: datetime.date) -> datetime.date:
+        """Return the day whose rules on dates the parameters follow, which is today. `declared` are their texts."""
+        return today
 
     def _load_declared(
         self, declared: dict[str, list[str]], others: dict[str, Any]

@@ -65,7 +65,7 @@ from pymongo import ASCENDING
 
 from app.store import Document, Store, StoreLags
 from app.store.visibility import get_delay_ms, get_max_visible_end_ms
-from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor, is_signature, sign_cursor
+from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor, is_signed, sign_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 from schemas.periods import MS_PER_DAY, now_ms
 
@@ -99,7 +99,7 @@ def find_changes(
         state = feed.get_fleet_state()
         # A cursor from before the feed began is not signed. Its client has an empty copy.
         start = cursor if cursor and cursor.signature else _make_first_cursor(state, max_end_ms)
-        if start is cursor and not is_signature(start.signature, state["feed_key"], fleet, *start[1:]):
+        if start is cursor and not is_signed(start, state["feed_key"], fleet):
             raise ValidationError({"cursor": [INVALID]})
         if max(start.caught_up_change, start.change - 1) > state["writes"]:
             raise StoreLags

@@ -7,13 +7,12 @@ import orjson
 from orjson import Fragment
 
 from app.store import Document, Result, Store
-from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
-from app.store.fleets import get_window_ms
+from app.store.cursor_lists import Bounds, Conditions, CursorList, Range, find_page, match_drivers
 from app.store.scope import Scope
-from schemas.identity import make_event_id
+from schemas.cursor import ListCursor
+from schemas.identity import make_event_id, make_id
 from schemas.params import NEWEST
 from schemas.periods import MS_PER_SECOND
-from schemas.plausibility import LEFT_OUT
 from schemas.trip import OVERSPEEDING, FleetEvent
 
 EVENT_FIELDS = tuple(FleetEvent().fields)
@@ -29,31 +28,48 @@ def find_events(
     group: str | None = None,
     order: str,
     limit: int,
-    cursor: tuple[Any, ...] | None,
+    cursor: ListCursor | None,
     max_end_ms: int,
     **filters: Any,
 ) -> Result:
     """Return a page of the events that start from `start_date` to `end_date`, of trips that ended by `max_end_ms`.
 
-    If the fleet leaves out implausible trips, it leaves out their events. `filters` are those of `_make_filters`.
-    Index: trip_events (_id). Raises UnknownRecord, and ValidationError if the cursor is of other
-    parameters.
+    If the fleet leaves out implausible trips, their events are not stored. `filters` are those of `_make_filters`.
+    Indexes: trip_events (_id), that of late events, and for one driver (fleet, driver_id, _id). Raises UnknownRecord,
+    and ValidationError if the cursor is of other parameters.
     """
     with store.snapshot():
-        query = (start_date, end_date, sorted(driver_ids), group, order, filters)
-        cursors = Cursors.of(store, scope, "events", *query)
-        start_id, end_id = (
-            make_event_id(scope.fleet, ms) for ms in get_window_ms(store, scope.fleet, start_date, end_date)
-        )
-        bounds = cursors.read(cursor) or Bounds(start_id, end_id, order == NEWEST)
-        conditions = {**match_known_drivers(store, scope, driver_ids, group), **_make_filters(**filters)}
-        index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
-        left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
-        visible = {"trip_end_time": {"$lte": max_end_ms}, **left_out}
-        events, rest = find_page(index, bounds, visible, conditions, limit)
+        query = ("events", start_date, end_date, sorted(driver_ids), group, order, filters)
+        listed = CursorList.open(store, scope, cursor, *query)
+        prefix, of_drivers = match_drivers(store, scope, driver_ids, group)
+        start, end = (make_event_id(scope.fleet, ms) for ms in listed.get_window_ms(start_date, end_date))
+        # The position lacks the fleet, so that the cursor is short.
+        position = None if listed.position is None else make_id(scope.fleet, listed.position)
+        bounds = Bounds(start, end, order == NEWEST).after(position)
+        ranges = _find_ranges(store, prefix, bounds, make_event_id(scope.fleet, max_end_ms + 1))
+        conditions = Conditions(scope, max_end_ms, {**of_drivers, **_make_filters(**filters)}, group)
+        events, last_id = find_page(store, ranges, conditions, limit)
     texts = [orjson.dumps({name: event[name] for name in EVENT_FIELDS}).decode() for event in events]
-    window = {"limit": limit, "start_date": start_date, "end_date": end_date}
-    return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts)
+    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "events": list(map(Fragment, texts))}
+    return listed.make_result(last_id and last_id.removeprefix(make_id(scope.fleet, "")), content, texts)
+
+
+def _find_ranges(store: Store, prefix: Document, bounds: Bounds, first_hidden: str) -> list[Range]:
+    """Return the parts of a list of events, of which those from `first_hidden` on start when visible trips have ended.
+
+    There are hundreds of thousands of these in a large fleet, and all but the late ones are of trips that are not
+    visible: only the late ones are read.
+    """
+    if "driver_id" in prefix:
+        return [Range(store.trip_events, "driver", prefix, "_id", bounds)]
+    # The fleet begins each `_id`.
+    return [
+        Range(store.trip_events, "late", {**prefix, "is_late": True}, "_id", part)
+        if part.first >= first_hidden
+        else Range(store.trip_events, {"_id": 1}, {}, "_id", part)
+        for part in bounds.split(first_hidden)
+        if part.first < part.last
+    ]
 
 
 def _make_filters(

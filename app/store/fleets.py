@@ -10,15 +10,14 @@ FORMAT of its read models, and absent while they are built from scratch.
 
 from zoneinfo import ZoneInfo
 
-from app.store import InvalidDocument, OtherFormat, Store
-from schemas.fields import MAX_EPOCH_MS
-from schemas.periods import UTC, dates_from, get_zone, midnight
+from app.store import Document, InvalidDocument, OtherFormat, Store
+from schemas.periods import UTC, get_zone
 from schemas.plausibility import COUNTED
 
 # The number of the format of the read models and of the fleet state. Increment it with each change after which those
 # that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
 # document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
-FORMAT = 6
+FORMAT = 7
 
 
 def get_time_zone(store: Store, fleet: str) -> ZoneInfo:
@@ -27,7 +26,11 @@ def get_time_zone(store: Store, fleet: str) -> ZoneInfo:
     Read it in the transaction that writes dates: then a change of the time zone at the same time conflicts. Raises
     InvalidDocument if this host does not know the time zone.
     """
-    state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}) or {}
+    return get_zone_of(store, store.fleets.find_one({"_id": fleet}, {"time_zone": 1}) or {})
+
+
+def get_zone_of(store: Store, state: Document) -> ZoneInfo:
+    """Return the time zone that a fleet state has, or UTC. Raises InvalidDocument as `get_time_zone` does."""
     name = state.get("time_zone")
     if zone := get_zone(name) if name else UTC:
         return zone
@@ -35,11 +38,10 @@ def get_time_zone(store: Store, fleet: str) -> ZoneInfo:
     raise InvalidDocument(store.fleets, state, reason)
 
 
-def get_window_ms(store: Store, fleet: str, start_date: str, end_date: str | None) -> tuple[int, int]:
-    """Return when the dates of a fleet from one to another begin and end (epoch ms). Without a date they do not end."""
-    zone = get_time_zone(store, fleet)
-    end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1
-    return midnight(start_date, zone), end_ms
+def get_settings(store: Store, fleet: str) -> tuple[ZoneInfo, str]:
+    """Return the time zone of a fleet, as `get_time_zone` does, and what its sums do with implausible trips."""
+    state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1, "implausible_trips": 1}) or {}
+    return get_zone_of(store, state), state.get("implausible_trips", COUNTED)
 
 
 def check_format(store: Store, fleet: str | None = None) -> None:

@@ -1,5 +1,6 @@
 """The groups of a fleet's drivers, which the profiles of the drivers have."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.store import Document, Result, Store, UnknownRecord
@@ -26,6 +27,18 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
         if driver_ids := [profile["driver_id"] for profile in found]:
             return driver_ids
     raise UnknownRecord(f"No group of this fleet: {group}")
+
+
+def check_group(store: Store, scope: Scope, group: str) -> None:
+    """Raise UnknownRecord unless the group has a driver."""
+    find_drivers_of_group(store, scope, group, limit=1)
+
+
+def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Sequence[str]) -> list[str]:
+    """Return those of the drivers who are in a group. Index: driver_periods (fleet, groups, driver_id)."""
+    match = {**scope.match_drivers(driver_ids), "groups": group}
+    found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, batch_size=DRIVERS_A_BATCH).hint(INDEX)
+    return [profile["driver_id"] for profile in found]
 
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int) -> Result:

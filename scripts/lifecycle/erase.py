@@ -93,6 +93,7 @@ def _erase_rest(store: Store, fleet: str, driver_id: str) -> int:
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1})
     days = {Day(driver_id, period["start_date"]) for period in periods}
     materialize(store, fleet, [driver_id], trips, days)
+    store.trip_events.delete_many(of_driver)
     store.trip_changes.delete_many({**of_driver, **NOT_DELETED})
     # A report that was begun before is not published.
     store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}})

@@ -1,6 +1,6 @@
 """`driver-analytics fleets`: list the fleets, erase one, and change its settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -13,13 +13,7 @@ from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, TIME_ZONE
 from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
 from scripts.ingest.resume_tokens import delete_cursors
-from scripts.materialize.fleet_settings import (
-    add_up_again,
-    find_implausible_days,
-    find_trips_to_move,
-    move_trips,
-    set_settings,
-)
+from scripts.materialize.fleet_settings import apply_to_trips, find_trips_to_count, find_trips_to_move, set_settings
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
 from scripts.mongodb.connection import (
@@ -119,33 +113,35 @@ def set_(fleet: str, time_zone: str | None, implausible_trips: str | None) -> No
     The values of an implausible trip cannot be, such as a mean speed of 500 mph: docs/data.md lists the kinds.
     Summaries, scores, rankings, sums of the fleet and reports count such trips unless you leave them out.
 
-    Trips that are stored move to their dates in the time zone, and days with implausible trips are added up again.
-    Meanwhile the API stays available, and each day of a driver is the old one or the new one. If the command was
-    killed, run it again; until then, 'rollups verify' names differences. Reports stay as they are: build them again.
+    Trips that are stored move to their dates in the time zone. Days with implausible trips are added up again, and the
+    events of these trips leave the list of events or return to it. Meanwhile the API stays available, and each trip is
+    as it was before or after. If the command was killed, run it again; until then, 'rollups verify' names differences.
+    Reports stay as they are: build them again.
     """
     if time_zone is None and implausible_trips is None:
         raise click.UsageError("Give --time-zone, --implausible-trips or both.")
     with open_store() as store, naming_new_fleet(store, fleet):
         if implausible_trips:
             set_settings(store, fleet, implausible_trips=POLICY_OF[implausible_trips])
-            days = find_implausible_days(store, fleet)
-            sum_with_progress(fleet, len(days), add_up_again(store, fleet, days))
-            words = implausible_trips.replace("-", " ")
-            echo(f"{fleet}: summaries and scores {words} implausible trips; {len(days)} days added up again")
+            outcome = f"summaries and scores {implausible_trips.replace('-', ' ')} implausible trips"
+            _apply(store, fleet, find_trips_to_count, f"{outcome}; {{}} such trips changed")
         if time_zone:
-            _set_time_zone(store, fleet, time_zone)
+            set_settings(store, fleet, time_zone=time_zone)
+            outcome = f"the time zone is {time_zone}; {{}} trips moved to another date"
+            _apply(store, fleet, find_trips_to_move, outcome)
 
 
-def _set_time_zone(store: Store, fleet: str, time_zone: str) -> None:
-    set_settings(store, fleet, time_zone=time_zone)
+def _apply(store: Store, fleet: str, find_trips: Callable[[Store, str], Iterator[str]], outcome: str) -> None:
+    """Apply a setting to the trips that it changes. `outcome` has a place for how many these are."""
     invalid = list[InvalidSource]()
-    count = sum(1 for _ in find_trips_to_move(store, fleet))
-    moved = sum_with_progress(fleet, count, move_trips(store, fleet, invalid)) - len(invalid)
+    count = sum(1 for _ in find_trips(store, fleet))
+    applied = apply_to_trips(store, fleet, find_trips(store, fleet), invalid)
+    done = sum_with_progress(fleet, count, applied) - len(invalid)
     # A trip without a read model is found again.
     left_out = dict.fromkeys(map(str, invalid))
     for source in left_out:
         echo(f"{fleet}: {source}", err=True)
-    echo(f"{fleet}: the time zone is {time_zone}; {moved} trips moved to another date")
+    echo(f"{fleet}: {outcome.format(done)}")
     if left_out:
         raise SystemExit(1)
 

@@ -1,4 +1,4 @@
-"""The days of drivers: which days trips belong to, and the read models of days in `driver_periods`.
+"""The read models of drivers' days, in `driver_periods`.
 
 Aggregation pipelines add up the trips of a day, and Python computes the score from the totals.
 """
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from app.store import Document, Store
-from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_totals
 from schemas.fleet import (
     IMPLAUSIBLE_COUNT,
@@ -18,7 +17,6 @@ from schemas.fleet import (
     make_parts,
 )
 from schemas.periods import DAY
-from schemas.plausibility import LEFT_OUT
 from schemas.score import make_driving_summary
 from schemas.summary import DailySummary
 from scripts.materialize.versions import render_json, version_of
@@ -70,26 +68,23 @@ def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]
 def make_days(store: Store, fleet: str, days: Iterable[Day]) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of days, built from `trip_details`, or None for a day without trips."""
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
-    policy, _ = get_trips_state(store, fleet)
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
-        pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
+        pipeline = _sum_trips(fleet, driver_ids, dates, OF_DAY, OF_TRIPS)
         found = list(store.trip_details.aggregate(pipeline, hint="day_trips"))
         sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
         has_parts = [day for day, of_day in sums.items() if of_day.pop("max_insurance_period") is not None]
-        totals = _sum_insurance_periods(store, fleet, has_parts, policy)
+        totals = _sum_insurance_periods(store, fleet, has_parts)
         for day, of_day in sums.items():
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, insurance_periods=totals.get(day))
     return documents
 
 
-def _sum_insurance_periods(
-    store: Store, fleet: str, days: Iterable[Day], policy: str
-) -> dict[Day, dict[str, Document]]:
-    """Return the totals of days by insurance period: those of the trips that the `policy` counts."""
+def _sum_insurance_periods(store: Store, fleet: str, days: Iterable[Day]) -> dict[Day, dict[str, Document]]:
+    """Return the totals of days by insurance period."""
     totals = defaultdict[Day, dict[str, Document]](dict)
     key = {**OF_DAY, "insurance_period": {"$ifNull": ["$insurance_period", NO_INSURANCE_PERIOD]}}
     for driver_ids, dates in group_by_dates(days):
-        pipeline = _sum_trips(fleet, driver_ids, dates, policy, key, {})
+        pipeline = _sum_trips(fleet, driver_ids, dates, key, {})
         for found in store.trip_details.aggregate(pipeline, hint="day_trips"):
             name = str(found["_id"].pop("insurance_period"))
             if name in INSURANCE_PERIODS:
@@ -98,33 +93,21 @@ def _sum_insurance_periods(
 
 
 def _sum_trips(
-    fleet: str,
-    driver_ids: list[str],
-    dates: list[str],
-    policy: str,
-    key: Mapping[str, Any],
-    of_trips: Mapping[str, Any],
+    fleet: str, driver_ids: list[str], dates: list[str], key: Mapping[str, Any], of_trips: Mapping[str, Any]
 ) -> Pipeline:
     """Return the pipeline over `trip_details` for one document per driver and date with trips, or what the `key` says.
 
-    Its fields: `_id` with those of the key; `totals`, of the trips that the `policy` on implausible trips counts;
-    `implausible_trip_count`; and `of_trips`. Totals are summed in (trip_start_time, trip_id) order.
-    Index: (fleet, driver_id, date, trip_start_time, trip_id).
+    Its fields: `_id` with those of the key; `totals`, of the trips that are not left out; `implausible_trip_count`; and
+    `of_trips`. Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time,
+    trip_id).
     """
-    is_implausible = {"$ifNull": ["$implausible", False]}
-    others = {**of_trips, IMPLAUSIBLE_COUNT: {"$sum": {"$cond": [is_implausible, 1, 0]}}}
-    # $sum ignores what is null.
-    fields = {
-        **dict.fromkeys(("driver_id", "date", "trip_end_time", "summary", "implausible", "insurance_period"), 1),
-        "totals": {"$cond": [is_implausible, None, "$totals"]},
-    }
-    left_out = [{"$project": fields}] if policy == LEFT_OUT else []
-    trip_count = {"$cond": [is_implausible, 0, 1]} if left_out else 1
+    others = {**of_trips, IMPLAUSIBLE_COUNT: {"$sum": {"$cond": ["$is_implausible", 1, 0]}}}
+    # A trip that is left out has null, which $sum ignores.
+    trip_count = {"$cond": ["$totals", 1, 0]}
     totals = sum_totals(trip_count=trip_count, amounts="$totals.", events="$totals.event_summary.")
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
         {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
-        *left_out,
         {"$group": {"_id": key, **totals, **others}},
         {"$project": {"totals": saturate_totals(), **dict.fromkeys(others, 1)}},
     ]

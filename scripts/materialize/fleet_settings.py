@@ -1,7 +1,7 @@
 """Changing a setting of a fleet, and what follows from it, a part in each transaction.
 
 With another time zone, trips move to their dates there. If implausible trips are left out of the sums, or counted, the
-days with such trips are added up again.
+read models of these trips are written again, and so are their events and days.
 """
 
 import heapq
@@ -12,16 +12,17 @@ from collections.abc import Iterable, Iterator
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Store
-from app.store.fleets import get_time_zone
+from app.store.fleets import get_settings, get_time_zone
+from schemas.plausibility import LEFT_OUT
 from scripts.command_line.batches import batches
-from scripts.materialize.days import Day, days_of
 from scripts.materialize.read_models import materialize
-from scripts.materialize.rebuild_and_verify import DAYS_PER_PART, TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.trips import get_date, read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import transaction
 
+# Each may have 5,000 events that are written or deleted with it.
+TRIPS_PER_TRANSACTION = 20
 # The fields of the index day_trips, in its order. So the trips of a driver and date follow one another.
 DATED = ("driver_id", "date", "trip_start_time", "trip_id")
 
@@ -53,32 +54,30 @@ def find_trips_to_move(store: Store, fleet: str) -> Iterator[str]:
             yield trip_id
 
 
-def move_trips(store: Store, fleet: str, invalid: list[InvalidSource]) -> Iterator[int]:
-    """Move these trips to their dates. Yields after each transaction how many it was about.
+def find_trips_to_count(store: Store, fleet: str) -> Iterator[str]:
+    """Yield the trip_id of each trip that the fleet leaves out and its read model counts, or the other way round.
 
-    Each transaction leaves a trip on its old date or on its new one. Adds the invalid sources to `invalid`.
+    Index: trip_details (implausible), which has such trips alone.
     """
-    for trip_ids in batches(find_trips_to_move(store, fleet), TRIPS_PER_PART):
-        invalid += _move(store, fleet, trip_ids)
-        yield len(trip_ids)
+    _, policy = get_settings(store, fleet)
+    differs = {"totals": {"$ne": None} if policy == LEFT_OUT else None}
+    match = {"fleet": fleet, "implausible": {"$exists": True}, **differs}
+    found = store.trip_details.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE).hint("implausible")
+    return (detail["trip_id"] for detail in found)
+
+
+def apply_to_trips(store: Store, fleet: str, trip_ids: Iterable[str], invalid: list[InvalidSource]) -> Iterator[int]:
+    """Apply the settings of the fleet to trips. Yields after each transaction how many trips it was about.
+
+    Each transaction leaves a trip as it was before or after. Adds the invalid sources to `invalid`.
+    """
+    for part in batches(trip_ids, TRIPS_PER_TRANSACTION):
+        invalid += _apply(store, fleet, part)
+        yield len(part)
 
 
 @transaction
-def _move(store: Store, fleet: str, trip_ids: list[str]) -> list[InvalidSource]:
+def _apply(store: Store, fleet: str, trip_ids: list[str]) -> list[InvalidSource]:
     invalid = list[InvalidSource]()
     materialize(store, fleet, (), read_trips(store, fleet, trip_ids, invalid))
     return invalid
-
-
-def find_implausible_days(store: Store, fleet: str) -> set[Day]:
-    """Return the days with implausible trips. Index: trip_details (implausible), which has such trips alone."""
-    match = {"fleet": fleet, "implausible": {"$exists": True}}
-    found = store.trip_details.find(match, {"_id": 0, "driver_id": 1, "date": 1}, batch_size=BATCH_SIZE)
-    return days_of(found.hint("implausible"))
-
-
-def add_up_again(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[int]:
-    """Add up days again. Yields after each transaction how many it was about."""
-    for part in batches(sorted(days), DAYS_PER_PART):
-        transaction(materialize)(store, fleet, (), {}, part)
-        yield len(part)

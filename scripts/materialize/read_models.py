@@ -34,7 +34,9 @@ Documents = Mapping[tuple[Any, ...], Document | None]
 Step = tuple[DocumentCollection, Documents]
 # The details of trips by trip_id, or None for a trip without a valid source.
 Trips = Mapping[str, Document | None]
-DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
+# What the settings of the fleet decide about a trip. It is no part of the version.
+DECIDED = ("date", "totals")
+STORED_TRIP = {"_id": 0, **dict.fromkeys(("trip_id", "driver_id", "version", *DECIDED), 1)}
 
 
 def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trips, days: Iterable[Day] = ()) -> int:
@@ -54,7 +56,7 @@ def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trip
 
 def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
     """Return the trips whose details differ from the stored ones, and the days that they leave or reach."""
-    details = store.trip_details.find(match_ids(fleet, trips), DAY_AND_VERSION)
+    details = store.trip_details.find(match_ids(fleet, trips), STORED_TRIP)
     stored = {detail["trip_id"]: detail for detail in details}
     changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
     left = [stored[trip_id] for trip_id in changed if trip_id in stored]
@@ -94,8 +96,10 @@ def _build_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> Itera
 
 
 def _has_changed(detail: Document | None, stored: Document | None) -> bool:
-    """Return whether the details of a trip differ. A date is no part of the version: the time zone gives it, too."""
-    return _differs(detail, stored) or bool(detail and stored and detail["date"] != stored.get("date"))
+    """Return whether the details of a trip differ."""
+    return _differs(detail, stored) or bool(
+        detail and stored and any(detail.get(name) != stored.get(name) for name in DECIDED)
+    )
 
 
 def _select_profiles(store: Store, fleet: str, profiles: Documents) -> tuple[Documents, GroupChanges]:

@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from app.store import Document, Store
-from app.store.fleets import get_time_zone
+from app.store.fleets import get_settings
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.fields import MIN_EPOCH_MS
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key, match_ids
 from schemas.periods import date_of, now_ms
-from schemas.plausibility import IMPLAUSIBLE_KINDS, find_kinds
+from schemas.plausibility import IMPLAUSIBLE_KINDS, LEFT_OUT, find_kinds
 from schemas.score import compute_trip_score
 from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
@@ -40,10 +40,10 @@ NOT_DELETED = {"deleted_at": {"$exists": False}}
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
-    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds.
+    """Return the details of a trip (schema ImportedTrip), to which `apply_settings` adds what its fleet decides.
 
-    They have its filter and sort fields, its totals, and its detail form as rendered JSON in four fragments: `summary`
-    is the summary form, the others are one field each. `implausible` has the kinds of an implausible trip, and is
+    They have its filter and sort fields, and its detail form as rendered JSON in four fragments: `summary` is the
+    summary form, the others are one field each. `implausible` has the kinds of an implausible trip, and is
     absent for any other; `insurance_period` is absent if it is null. `start_key` and `worst_key` have the two orders of
     lists of trips.
     """
@@ -65,10 +65,8 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
         "start_key": make_start_key(start_ms, trip_id),
         "worst_key": make_worst_key(fm_score, trip["distance_miles"], trip_id),
         "fm_score": fm_score,
+        "distance_miles": detail["distance_miles"],
         "is_implausible": bool(implausible),
-        # As plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
-        # trip that is exported and imported again has lost the difference.
-        "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TRIP_TOTALS_FIELDS})),
         **({"implausible": implausible} if implausible else {}),
         **({"insurance_period": period} if (period := trip["insurance_period"]) is not None else {}),
         **{name: text.decode() for name, text in fragments.items()},
@@ -97,20 +95,22 @@ def read_trips(
         check(trip)
         details[trip["trip_id"]] = make_trip_detail(fleet, trip)
     present = [detail for detail in details.values() if detail]
-    for index, reason in set_dates(store, fleet, present).items():
+    for index, reason in apply_settings(store, fleet, present).items():
         trip_id = present[index]["trip_id"]
         details[trip_id] = None
         invalid.append(InvalidSource("trips", make_id(fleet, trip_id), reason))
     return details
 
 
-def set_dates(store: Store, fleet: str, details: Sequence[Document]) -> dict[int, str]:
-    """Set the dates of trips, and return why some of them are left out, by their index.
+def apply_settings(store: Store, fleet: str, details: Sequence[Document]) -> dict[int, str]:
+    """Set what the settings of the fleet decide about trips, and return why some have no details, by their index.
 
-    A trip is left out if its date is not in the years 1 to 9999, or if its day has no room for it.
+    `date` is the local date of a trip, and `totals` is what it adds to its day, or null if it is left out of the sums.
+    A trip has no details if its date is not in the years 1 to 9999, or if its day has no room for it.
     """
-    zone, reasons = get_time_zone(store, fleet), dict[int, str]()
+    (zone, policy), reasons = get_settings(store, fleet), dict[int, str]()
     for index, detail in enumerate(details):
+        detail["totals"] = None if policy == LEFT_OUT and detail["is_implausible"] else _make_totals(detail)
         if date := get_date(detail["trip_start_time"], zone):
             detail["date"] = date
         else:
@@ -118,6 +118,16 @@ def set_dates(store: Store, fleet: str, details: Sequence[Document]) -> dict[int
     dated = {index: detail for index, detail in enumerate(details) if index not in reasons}
     reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
     return reasons | dict.fromkeys(_find_excess(store, fleet, dated), reason)
+
+
+def _make_totals(detail: Document) -> Document:
+    """Return the values of a trip that are added up.
+
+    They are plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
+    trip that is exported and imported again has lost the difference.
+    """
+    summary = orjson.loads(detail["summary"])
+    return {name: summary[name] for name in TRIP_TOTALS_FIELDS}
 
 
 def get_date(start_ms: int, zone: ZoneInfo) -> str | None:
@@ -181,7 +191,12 @@ def make_events(
 
 
 def _make_events(detail: Document) -> Iterator[Document]:
-    """Yield the events of a trip."""
+    """Yield the events of a trip. `is_late` says that one starts after the end of the trip, and is absent otherwise.
+
+    A trip that is left out of the sums has none, so that no list of events reads them.
+    """
+    if detail["totals"] is None:
+        return
     fleet, trip_id = detail["fleet"], detail["trip_id"]
     for index, event in enumerate(orjson.loads(detail["events"])):
         yield {
@@ -192,7 +207,7 @@ def _make_events(detail: Document) -> Iterator[Document]:
             "event_index": index,
             **event,
             "trip_end_time": detail["trip_end_time"],
-            **({"is_implausible": True} if "implausible" in detail else {}),
+            **({"is_late": True} if event["event_start_timestamp"] > detail["trip_end_time"] else {}),
         }
 
 

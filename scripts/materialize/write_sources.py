@@ -12,7 +12,7 @@ from schemas.identity import make_id, match_ids
 from scripts.command_line.batches import batches
 from scripts.materialize.drivers import add_groups, find_groups, make_groups_source
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trips import NOT_DELETED, make_trip_detail, read_trips, set_dates
+from scripts.materialize.trips import NOT_DELETED, apply_settings, make_trip_detail, read_trips
 from scripts.mongodb.transactions import transaction, write_by_id
 
 # Many, because a deletion reads no trails.
@@ -28,7 +28,7 @@ class PreparedDriver(NamedTuple):
 
 
 class PreparedTrip(NamedTuple):
-    """The documents of a trip in `trips` and in `trip_details`, this one without its date."""
+    """The documents of a trip in `trips` and in `trip_details`, this one without what `apply_settings` adds."""
 
     source: Document
     detail: Document
@@ -78,9 +78,9 @@ def _choose_groups(
 def write_trips(store: Store, fleet: str, trips: Sequence[PreparedTrip]) -> dict[int, str]:
     """Write trips. Of several with the same trip_id, the last one is written.
 
-    Returns why some are left out, by their index (`set_dates`).
+    Returns why some are left out, by their index (`apply_settings`).
     """
-    left_out = set_dates(store, fleet, [trip.detail for trip in trips])
+    left_out = apply_settings(store, fleet, [trip.detail for trip in trips])
     written = [trip for index, trip in enumerate(trips) if index not in left_out]
     sources = {trip.source["_id"]: trip.source for trip in written}
     # The same schema has checked them, and MongoDB would take long to check each point of a trail again.

@@ -32,7 +32,7 @@ def _ranking_index(order: str) -> IndexModel:
 # double the space, and the time to write.
 CLUSTERED = {"trip_events"}
 # What filters lists of trips.
-FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausible", "insurance_period")
+FILTERS = ("trip_end_time", "distance_miles", "is_implausible", "insurance_period")
 # The other collections have the index of `_id` alone.
 INDEXES = {
     "trips": [
@@ -51,12 +51,20 @@ INDEXES = {
     # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.
     "trip_details": [
         _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),
-        _index("start", "fleet", "start_key", *FILTERS),
-        _index("worst", "fleet", "date", "worst_key", "trip_start_time", *FILTERS),
+        _index("start", "fleet", "start_key", "driver_id", *FILTERS),
+        _index("worst", "fleet", "date", "worst_key", "trip_start_time", "driver_id", *FILTERS),
+        # The lists of one driver. The trips of a driver in a month are few enough to be sorted by `worst_key`.
+        _index("driver_start", "fleet", "driver_id", "start_key", "worst_key", *FILTERS),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
-        _index("implausible", "fleet", "driver_id", "date", partialFilterExpression={"implausible": {"$exists": True}}),
+        _index("implausible", "fleet", "trip_id", partialFilterExpression={"implausible": {"$exists": True}}),
     ],
-    "trip_events": [_index("trip", "fleet", "trip_id")],
+    "trip_events": [
+        _index("trip", "fleet", "trip_id"),
+        # The list of one driver.
+        _index("driver", "fleet", "driver_id", "_id"),
+        # The events that start after the end of their trip.
+        _index("late", "fleet", "_id", partialFilterExpression={"is_late": {"$exists": True}}),
+    ],
     # The fleet's own shard has all of them, so the indexes of both orders begin with the fleet alone.
     "trip_changes": [
         _index("change", "fleet", "change", "trip_id"),

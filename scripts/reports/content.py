@@ -14,7 +14,7 @@ from pymongo import ASCENDING
 
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
-from app.store.fleets import get_time_zone, get_trips_state
+from app.store.fleets import get_settings, get_time_zone
 from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import DAY, now_ms
 from schemas.plausibility import COUNTED
@@ -104,7 +104,7 @@ class FigureCollector:
         self._dates, self._dates_before = window.dates, window.dates_before
         # Those of the chunks read who may be among the best and worst.
         self._candidates: list[Row] = []
-        zone, (policy, _) = get_time_zone(store, fleet), get_trips_state(store, fleet)
+        zone, policy = get_settings(store, fleet)
         self.figures = Figures(
             fleet=fleet, window=window, time_zone=zone.key, built_at=now_ms(), implausible_policy=policy
         )

@@ -62,6 +62,6 @@ def test_the_example_in_data_md_runs_with_the_line_that_serve_prints(printed_lin
         program = ["bash", "-c", f'{printed_line}\n"$0" -c "$1"', sys.executable, EXAMPLE]
         subprocess.run(program, input=TRIP, text=True, check=True)
         Following(db).catch_up()
-        assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]
+        assert [trip["distance_miles"] for trip in db.trip_details.find()] == [4.1]
         assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "profile"})["json"]
         assert differences(db) == []

@@ -56,7 +56,7 @@ def set_zone(command):
 @pytest.fixture
 def small_steps(monkeypatch):
     """Move a few trips at a time."""
-    monkeypatch.setattr(fleet_settings, "TRIPS_PER_PART", 7)
+    monkeypatch.setattr(fleet_settings, "TRIPS_PER_TRANSACTION", 7)
 
 
 @pytest.mark.parametrize("zone", ZONES)

@@ -9,6 +9,7 @@ from pymongo import MongoClient
 
 from app.store import Store
 from scripts.admin.backup import FILE_INDEXES
+from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
 from scripts.materialize.write_sources import delete_trips
 from scripts.mongodb.collections import INDEXES, prepare_collections
@@ -63,8 +64,8 @@ WHOLE = [
     (f"{RANKING}&page=2", 6, 25),
     (BEST, 6, 25),
     ("/changes?limit=3", 102, 102),
-    (EVENTS, 8, 5),
-    (f"{EVENTS}&event_type=9", 31, 5),
+    (EVENTS, 16, 6),
+    (f"{EVENTS}&event_type=9", 33, 6),
     # Filters and orders are in the indexes.
     (FLEET_TRIPS, 6, 6),
     (f"{FLEET_TRIPS}&min_distance_miles=99&order=newest", 2, 53),
@@ -78,8 +79,8 @@ OF_GROUP = [
     (f"/drivers?{GROUP}", 3, 12),
     (f"/drivers?{GROUP}&search=d", 9, 24),
     (f"{WINDOW}&{GROUP}", 6, 18),
-    (f"/trips?start_date=2026-03-16&{GROUP}", 6, 40),
-    (f"/events?start_date=2026-03-17&{GROUP}", 24, 8),
+    (f"/trips?start_date=2026-03-16&{GROUP}", 6, 66),
+    (f"/events?start_date=2026-03-17&{GROUP}", 38, 9),
 ]
 REQUIRED = {"driver_id": "d1", "filter_value": "d1-1"}
 PATHS = [*(path for path, _, _ in WHOLE), *(make_target(path, REQUIRED, limit=3) for path in OF_DATA)]
@@ -96,6 +97,18 @@ OF_DRIVER = [
     (WEEKLY, 2, 7),
     (SCORE, 9, 12),
     (RANKING, 0, 0),
+    # What is of other drivers is not read.
+    (FLEET_TRIPS, 3, 3),
+    (f"{FLEET_TRIPS}&min_distance_miles=99&order=newest", 1, 6),
+    (EVENTS, 2, 3),
+    (f"{EVENTS}&event_type=9", 2, 6),
+]
+# In f3, trips that are left out and trips that are not visible yet have most of the events.
+OF_STORM = [
+    (EVENTS, 6, 4),
+    (f"{EVENTS}&order=newest", 6, 5),
+    (f"{EVENTS}&event_type=9", 18, 6),
+    (f"{FLEET_TRIPS}&order=newest", 6, 8),
 ]
 SOME_FIELDS = "trips{trip_id,events},drivers{rank,alias},data{driver_info,driving_summary},total{fm_score}"
 
@@ -123,8 +136,20 @@ def service(mongod_uri):
             groups = {"f2": {name: ["even"] for name in drivers[::2]}}.get(fleet, {})
             rows = [make_driver(name, groups=groups.get(name, [])) for name in drivers]
             load(client["cost"], *trips, drivers=rows, fleet=fleet)
+        _load_storm(client["cost"])
         yield Service(client["cost"], **NO_LIMITS, log_level="ERROR")
         client.drop_database("cost")
+
+
+def _load_storm(db):
+    set_settings(Store.of(db), "f3", implausible_trips="left_out")
+    for moment, name, fields in (
+        ("2026-03-17T08:00", "storm", {"duration_seconds": 0}),
+        ("2026-03-18T09:00", "hidden", {}),
+        ("2026-03-17T07:00", "good", {}),
+    ):
+        events = [make_event(epoch_ms(moment) + n) for n in range(2 if name == "good" else 500)]
+        load(db, *(make_trip(moment, trip_id=f"{name}{n}", events=events, **fields) for n in range(3)), fleet="f3")
 
 
 @pytest.fixture
@@ -174,6 +199,7 @@ def check(entries, max_documents, max_keys):
         *(({}, *row) for row in WHOLE),
         *(({"driver": "d1"}, *row) for row in OF_DRIVER),
         *(({"fleet": "f2"}, *row) for row in OF_GROUP),
+        *(({"fleet": "f3"}, *row) for row in OF_STORM),
     ],
 )
 def test_a_response_is_found_on_indexes(request_profile, scope, path, max_documents, max_keys):
