@@ -1,7 +1,7 @@
 """`driver-analytics backup` and `restore`: the data that cannot be derived, in files that mongorestore can read too.
 
 A backup is a folder. It contains a file COLLECTION.bson.gz for each collection, with its documents in BSON one after
-another, and a manifest with the number of documents and the digest of each file, and with the time zones of fleets.
+another, and a manifest with the number of documents and the digest of each file, and with the settings of fleets.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.command()
 @FOLDER
 def backup(folder: Path) -> None:
-    """Back up drivers, groups, trips, keys, reports and the time zones of fleets.
+    """Back up drivers, groups, trips, keys, reports and the settings of fleets: time zone and implausible trips.
 
     The command writes them to a new FOLDER, which appears when the backup is complete.
 
