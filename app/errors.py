@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import marshmallow
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from pymongo.errors import ConfigurationError, ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
@@ -21,6 +21,7 @@ from app.config import API
 from app.database import get_refusal
 from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_base_url, json_response, prefers
 from app.services import get_services
+from app.similar_paths import find_similar_paths
 from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownRecord
 from schemas import mask
 
@@ -34,8 +35,8 @@ REFUSED_LINK_PAGE = (files("app") / "docs" / "refused_link.html").read_text("utf
 # member that has just started); and HostUnreachable, HostNotFound, NetworkTimeout and SocketException between members.
 FAILOVER_CODES = {43, 134, 211, 133, 262, 246, 6, 7, 89, 9001}
 UNKNOWN_PATH = (
-    "There is no such path. Check for doubled or trailing slashes, for upper case, and for slashes in identifiers, "
-    "which have to be %2F. /llms.txt lists all paths."
+    "There is no such path{hint} Check for doubled or trailing slashes, for upper case, and for slashes in "
+    "identifiers, which have to be %2F. /llms.txt lists all paths."
 )
 FLEET_KEY_REQUIRED = (
     "This key opens one driver, and this endpoint is about the whole fleet: it takes a key of the fleet."
@@ -128,9 +129,10 @@ class Forbidden(BaseExtApiException):
 class NotFound(BaseExtApiException):
     """The path does not exist, or the fleet has no such driver, group or report.
 
-    Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are
-    percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its driver.
-    If the message is `Report not ready yet`, try again after the seconds in the header `Retry-After`.
+    Check the path, for which the message names similar ones: it is in lower case, has no doubled or trailing slash, and
+    identifiers in it are percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key,
+    or to its driver. If the message is `Report not ready yet`, try again after the seconds in the header
+    `Retry-After`.
     """
 
     status = HTTPStatus.NOT_FOUND
@@ -252,7 +254,8 @@ def _make_error(exception: Exception) -> BaseExtApiException:
         case UnknownRecord():
             return NotFound(str(exception))
         case WerkzeugNotFound():
-            return NotFound(UNKNOWN_PATH)
+            similar = " or ".join(find_similar_paths(request.path, current_app.url_map.iter_rules()))
+            return NotFound(UNKNOWN_PATH.format(hint=f"; did you mean {similar}?" if similar else "."))
         case HTTPException(code=int(code)) if code < HTTPStatus.INTERNAL_SERVER_ERROR:
             return ValidationError(f"The service cannot process the request: {exception.name}.", errors={})
         case CircuitOpen() | StoreLags():

@@ -81,6 +81,37 @@ def test_an_unknown_path_gets_the_likely_mistakes_and_the_list_of_paths(service,
     assert all(text in message for text in ("slashes", "upper case", "%2F", "/llms.txt"))
 
 
+PERIODS = ("daily", "weekly", "monthly", "window")
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/trip/driver_id/x", ["/trip/trip_id/{filter_value}", "/trip/tracking_id/{filter_value}"]),
+        ("/trip/x", ["/trip/trip_id/{filter_value}", "/trip/tracking_id/{filter_value}"]),
+        ("/trip/Trip_ID/x", ["/trip/trip_id/{filter_value}"]),
+        ("/trips/trip_id/x", ["/trip/trip_id/{filter_value}"]),
+        ("/drivers/d-1/trips", ["/driver/{driver_id}/trips"]),
+        ("/driver/d-1/trip", ["/driver/{driver_id}/trips"]),
+        ("/driver/d-1", ["/driver/{driver_id}/trips", "/driver/{driver_id}/score"]),
+        ("/driver-aggregate/yearly", [f"/driver-aggregate/{name}" for name in PERIODS]),
+        ("/Driver-Agregate/daily/", ["/driver-aggregate/daily"]),
+        ("/changes/new", ["/changes"]),
+        ("/trip", ["/trips"]),
+    ],
+)
+def test_an_unknown_path_names_the_paths_that_are_similar(service, path, meant):
+    response = service.get(path)
+    paths = " or ".join(f"/api/v1{known}" for known in meant)
+    assert response.status_code == 404
+    assert response.json["message"].startswith(f"There is no such path; did you mean {paths}? Check ")
+
+
+def test_an_unknown_path_that_is_similar_to_none_names_none(service):
+    for path in ("/nothing", "/x/trips", "/", f"/{8_000 * 'd'}", 4_000 * "/d"):
+        assert service.get(path).json["message"].startswith("There is no such path. Check "), path[:10]
+
+
 HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"
 
 
