@@ -182,11 +182,12 @@ class ResultEndpoint(Endpoint):
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
         vary = f"Accept, {MASK}" if self._representations else MASK
         headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
+        links = ""
         if "page" in params:
-            headers["Link"] = format_page_links(params["page"], result.page_count)
+            links = format_page_links(params["page"], result.page_count)
         elif CURSOR in self.params.fields:
-            headers["Link"] = format_list_links(result.next_cursor)
-        return headers
+            links = format_list_links(result.next_cursor)
+        return {**headers, "Link": links} if links else headers
 
 
 def _select(content: Document, fields: Fields) -> Document:

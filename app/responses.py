@@ -28,6 +28,8 @@ MIN_ENCODED_BYTES = 1_000
 MAX_CACHED_HOSTS = 100
 # Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.
 QUERY_CHARACTERS = "!$&'()*+/:=?@%"
+# Each link to a page repeats the query. Proxies refuse a response with more than 8 to 16 kB of headers.
+MAX_LINK_BYTES = 4_000
 
 
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
@@ -68,23 +70,35 @@ def format_link(path: str, relation: str) -> str:
 def format_page_links(page: int, page_count: int) -> str:
     """Return the header Link of a page: the next, the previous and the first page of the same list, those that exist.
 
-    After a page past the end, the previous page is the last one.
+    After a page past the end, the previous page is the last one. Links that are too long together are left out.
     """
     url = _begin_link("page")
-    next_link = f'{url}{page + 1}>; rel="next", ' if page < page_count else ""
-    prev_link = f'{url}{min(page - 1, page_count)}>; rel="prev", ' if page > 1 else ""
-    return f'{next_link}{prev_link}{url}1>; rel="first"'
+    next_link = f'{url}{page + 1}>; rel="next"' if page < page_count else ""
+    prev_link = f'{url}{min(page - 1, page_count)}>; rel="prev"' if page > 1 else ""
+    return _join_links(next_link, prev_link, f'{url}1>; rel="first"')
 
 
 def format_next_link(cursor: str) -> str:
-    """Return the header Link of a page that a cursor follows: the next page of the same list."""
-    return f'{_begin_link("cursor")}{cursor}>; rel="next"'
+    """Return the header Link of a page that a cursor follows: the next page of the same list, unless it is too long."""
+    return _join_links(f'{_begin_link("cursor")}{cursor}>; rel="next"')
 
 
 def format_list_links(next_cursor: str | None) -> str:
-    """Return the header Link of a page of a list by cursor: the next page, if there is one, and the first."""
-    next_link = f"{format_next_link(next_cursor)}, " if next_cursor else ""
-    return f'{next_link}{_begin_link("cursor")}{START}>; rel="first"'
+    """Return the header Link of a page of a list by cursor: the next page, if there is one, and the first.
+
+    Links that are too long together are left out.
+    """
+    url = _begin_link("cursor")
+    next_link = f'{url}{next_cursor}>; rel="next"' if next_cursor else ""
+    return _join_links(next_link, f'{url}{START}>; rel="first"')
+
+
+def _join_links(next_link: str, *others: str) -> str:
+    """Return links, of which those that do not exist are empty; the next one alone, or none, if they are too long."""
+    links = ", ".join(filter(None, (next_link, *others)))
+    if len(links) <= MAX_LINK_BYTES:
+        return links
+    return next_link if len(next_link) <= MAX_LINK_BYTES else ""
 
 
 def _begin_link(name: str) -> str:

@@ -49,7 +49,8 @@ RESPONSE_HEADERS: dict[str, Field[Any]] = {
     ),
     "Link": Text(
         "Links to related resources (RFC 8288): this document, as `service-desc`; of a page of a list also the `next`, "
-        "the previous (`prev`) and the `first` page, those that exist; of a page of changes only the `next`.",
+        "the previous (`prev`) and the `first` page, those that exist; of a page of changes only the `next`. If the "
+        "links to pages have more than 4,000 bytes, only the `next` is there; if that alone has more, none is.",
         example='<https://api.example.com/api/v1/openapi.json>; rel="service-desc"',
     ),
     "ETag": Text("Version of this response. Send it as `If-None-Match` with the next request.", example=EXAMPLE_ETAG),

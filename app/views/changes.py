@@ -41,6 +41,6 @@ def list_changes(**params: Any) -> Response:
         delay_hours = services.config.processing_delay_hours
         page = find_changes(services.store, get_scope().fleet, **params, processing_delay_hours=delay_hours)
     response = json_response(page)
-    if page["has_more"]:
-        response.headers["Link"] = format_next_link(page["cursor"])
+    if page["has_more"] and (link := format_next_link(page["cursor"])):
+        response.headers["Link"] = link
     return response

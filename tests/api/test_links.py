@@ -5,7 +5,8 @@ import re
 import pytest
 
 from app.config import API
-from tests.factories import epoch_ms, make_driver, make_trip
+from tests.conftest import NO_LIMITS, Service
+from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.operations import CHANGES, MONDAY, OF_DATA, OPERATIONS, make_target, parameters_of
 from tests.store_contents import load
 
@@ -17,13 +18,16 @@ LISTS = [
     if "page" in parameters_of(path)
 ]
 LISTS.append("/drivers?limit=1&search=%E2%85%B0%2C+%C3%B6")
+CURSOR_LISTS = [f"{path}?start_date={MONDAY}&limit=1" for path in ("/trips", "/events")]
+MAX_LINK_BYTES = 4_000
 
 
 @pytest.fixture(scope="module")
 def fleet(shared_service):
     """Two drivers, the first of whom drove six trips on two days under one tracking_id: two records of every list."""
     starts = ["2026-03-10T06:00", *(f"{MONDAY}T{hour:02}:00" for hour in range(7, 12))]
-    trips = [make_trip(start, "a/b", tracking_id="round") for start in starts]
+    events = [make_event(epoch_ms(f"{MONDAY}T08:00"))]
+    trips = [make_trip(start, "a/b", tracking_id="round", events=events) for start in starts]
     drivers = [make_driver(name, alias="I, Ö", groups=[name]) for name in ("a/b", "c")]
     load(shared_service.db, *trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=drivers)
     return shared_service
@@ -142,6 +146,28 @@ def test_a_304_has_the_links_of_the_response_that_a_cache_has_stored(fleet, path
     fresh = fleet.get(path, headers={"If-None-Match": stored.headers["ETag"]})
     assert (fresh.status_code, links(fresh)) == (304, links(stored))
     assert "next" in links(fresh)
+
+
+@pytest.fixture(scope="module")
+def lenient(fleet):
+    """The service that ignores unknown parameters, so that a query can have any length."""
+    return Service(fleet.db, unknown_parameters="ignore", **NO_LIMITS)
+
+
+@pytest.mark.parametrize("path", [*LISTS, *CURSOR_LISTS, "/changes?limit=1"])
+def test_of_links_with_more_than_4000_bytes_the_next_is_sent_alone_and_none_if_that_has_more(lenient, path):
+    def find_relations(more):
+        response = lenient.get(re.sub("[?]|$", f"?x={'x' * more}&", path, count=1))
+        assert response.status_code == 200
+        own = response.headers["Link"].removesuffix(DESCRIPTION).removesuffix(", ")
+        return own, links(response).keys() - {"service-desc"}
+
+    # Each link has the whole query.
+    own, relations = find_relations(0)
+    of_all = (MAX_LINK_BYTES - len(own)) // len(relations)
+    of_next = MAX_LINK_BYTES - len(own.partition(", ")[0])
+    found = {more: find_relations(more)[1] for more in (of_all, of_all + 1, of_next, of_next + 1)}
+    assert found == {of_all: relations, of_all + 1: {"next"}, of_next: {"next"}, of_next + 1: set()}
 
 
 def find_linked(path):

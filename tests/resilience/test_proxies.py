@@ -7,10 +7,11 @@ import re
 import subprocess
 import time
 import uuid
+from urllib.parse import urlencode
 
 import pytest
 
-from tests.factories import make_driver
+from tests.factories import make_driver, make_event, make_trip
 from tests.resilience.fleet import MONDAY, issue_key, write_file
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures
 from tests.resilience.processes import Service, program, run_command
@@ -20,6 +21,9 @@ from tests.service_process import wait_until
 
 BOTH = pytest.mark.parametrize("proxy", SHIPPED, indirect=True, scope="module")
 LINE_BYTES = 8190
+MAX_HEADER_BYTES = 8_000
+# Of 128 bytes, which are 376 characters of a query.
+LONG_DRIVERS = [f"{n:04}{'é' * 62}" for n in range(20)]
 SERVER_NAMES = re.compile(r"gunicorn|nginx/|haproxy", re.IGNORECASE)
 
 
@@ -29,6 +33,16 @@ def key(store, tmp_path_factory):
     path = write_file(tmp_path_factory.mktemp("slash") / "drivers", [make_driver("a/b")])
     run_command("import", "--fleet", "slash", "--drivers", path, uri=store.uri)
     return issue_key(store.uri, "slash")
+
+
+@pytest.fixture(scope="module")
+def long_key(store, tmp_path_factory):
+    """A key of a fleet whose identifiers have the maximum length; each driver has a trip with an event."""
+    trips = [make_trip(f"{MONDAY}T08:00", name, trip_id=f"{name[:4]:x<128}") for name in LONG_DRIVERS]
+    lines = [{**trip, "events": [make_event(trip["trip_start_time"])]} for trip in trips]
+    path = write_file(tmp_path_factory.mktemp("long") / "trips", lines)
+    run_command("import", "--fleet", "long", "--trips", path, uri=store.uri)
+    return issue_key(store.uri, "long")
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +175,22 @@ def test_the_longest_request_line_arrives_with_forty_headers(proxy, key):
     response = send(proxy, line, *headers)
     assert response.startswith("HTTP/1.1 400 ")
     assert '"error":"ValidationError"' in response
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/trips", "/events", "/driver-aggregate/window"])
+def test_a_list_of_twenty_drivers_with_the_longest_ids_can_be_read_to_its_end(proxy, long_key, path):
+    next_page, records = {}, []
+    while next_page is not None:
+        query = {"start_date": MONDAY, "limit": 7, "driver_id": LONG_DRIVERS, **next_page}
+        response = get(proxy, f"{path}?{urlencode(query, doseq=True)}", f"Authorization: APIKEY {long_key}")
+        head, _, body = response.partition("\r\n\r\n")
+        assert head.startswith("HTTP/1.1 200 ")
+        assert len(head) < MAX_HEADER_BYTES
+        page = json.loads(body)
+        records += next(value for value in page.values() if isinstance(value, list))
+        next_page = next(({name[5:]: page[name]} for name in ("next_page", "next_cursor") if page.get(name)), None)
+    assert len(records) == len({json.dumps(record) for record in records}) == len(LONG_DRIVERS)
 
 
 @BOTH
