@@ -25,7 +25,7 @@ from app.store import SOURCES, Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.command_line.batches import batches_by_size
-from scripts.command_line.output import OWNER_ONLY, echo, make_bar, open_private
+from scripts.command_line.output import OWNER_ONLY, create_private, echo, make_bar
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
 
@@ -152,7 +152,7 @@ def _write(store: Store, folder: Path) -> Document:
         },
         "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
     }
-    with open_private(folder / MANIFEST, "x") as file:
+    with create_private(folder / MANIFEST) as file:
         json.dump(manifest, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
@@ -164,7 +164,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
     """Write a collection. Returns its entry in the manifest."""
     documents: Any = store.db.get_collection(name, RAW)
     count = 0
-    with open_private(path, "xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
+    with create_private(path, "xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as compressed:
             for document in documents.find({}):
                 compressed.write(document.raw)

@@ -110,6 +110,10 @@ def sum_with_progress(label: str, length: int, counts: Iterable[int]) -> int:
     return total
 
 
-def open_private(path: Path, mode: str, **options: Any) -> IO[Any]:
-    """Open a file to write, with the permissions 0600 if this creates it. `options` are further arguments of `open`."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600), **options)
+def create_private(path: Path, mode: str = "x", **options: Any) -> IO[Any]:
+    """Create a file that only its owner can read, and open it to write: with the mode `x` as text, with `xb` as bytes.
+
+    Raises FileExistsError if there is a file or a link: a link of another user is never followed. `options` are further
+    arguments of `open`.
+    """
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600), **options)

@@ -17,7 +17,7 @@ from app.store.visibility import get_max_visible_end_ms
 from schemas.periods import get_today, monday_of
 from scripts.admin.keys import issue_key
 from scripts.command_line.addresses import get_local_url
-from scripts.command_line.output import open_private
+from scripts.command_line.output import create_private
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
 from scripts.reports.build import find_current_windows
@@ -53,7 +53,7 @@ def _get_or_issue_key(store: Store, path: Path) -> str:
         key = issue_key(store, FLEET)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        with open_private(path, "x") as file:
+        with create_private(path) as file:
             file.write(key + "\n")
     return key
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -13,7 +14,7 @@ from app.store import Document, Store
 from schemas.driver import ImportedDriver
 from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
-from scripts.command_line.output import echo, open_private
+from scripts.command_line.output import create_private, echo
 from scripts.ingest.doubts import Doubts
 from scripts.materialize.days import days_of
 from scripts.materialize.sources import describe_errors
@@ -26,6 +27,8 @@ TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
 MAX_FUTURE_MS = MS_PER_HOUR
 # The file has only the beginning of a longer record, and of each record after it has reached this size.
 MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
+# Of the random part of a name.
+NAME_BYTES = 4
 
 
 class Record(NamedTuple):
@@ -122,7 +125,8 @@ def _find_other_type(value: Document, record_type: RecordType) -> str:
 class Rejects:
     """The rejected records of an input: a file, which replaces that of an earlier load; without a path standard error.
 
-    The file has each record as soon as it is rejected, and exists only if one is.
+    The file has each record as soon as it is rejected, and exists only if one is. It is a new one, with another name
+    if another program has created one in between.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -139,8 +143,7 @@ class Rejects:
 
     def __exit__(self, *error: object) -> None:
         if self._out:
-            # What cannot be written ended the load already.
-            with contextlib.suppress(OSError):
+            with self._explaining():
                 self._out.close()
 
     def add(self, number: int, content: bytes, reason: str) -> None:
@@ -155,17 +158,35 @@ class Rejects:
             echo(row, err=True)
             return
         with self._explaining():
-            self._out = self._out or open_private(self.path, "a", buffering=1)
+            self._out = self._out or self._create(self.path)
             self._out.write(row + "\n")
+
+    def _create(self, path: Path) -> IO[str]:
+        try:
+            return create_private(path, buffering=1)
+        except FileExistsError:
+            # Another user may have created it to read the records, or another command writes to it.
+            self.path = path.with_suffix(f".{secrets.token_hex(NAME_BYTES)}{path.suffix}")
+            return create_private(self.path, buffering=1)
 
     @contextlib.contextmanager
     def _explaining(self) -> Iterator[None]:
+        """Raise click.ClickException for an error of the file, and remove what was written of it."""
         try:
             yield
         except OSError as error:
+            self._discard()
             raise click.ClickException(
                 f"{self.path} cannot be written: {error.strerror}. Choose another folder with --rejects."
             ) from None
+
+    def _discard(self) -> None:
+        if self._out and self.path:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+            with contextlib.suppress(OSError):
+                self._out.close()
+            self._out = None
 
     def describe(self) -> str:
         """Return how many lines were rejected, where they are listed, and why the first one was."""

@@ -8,6 +8,7 @@ import pytest
 
 from schemas.trip import TripDetail
 from scripts.ingest import loader
+from scripts.ingest.records import Rejects
 from tests.factories import make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import everything
@@ -226,6 +227,33 @@ def test_a_full_disk_is_an_error_in_one_line(load_file, write_lines, limited_fil
     result = load_file(write_lines("trips.ndjson.gz", *["x" * 9000] * 3), status=1)
     assert "cannot be written: File too large" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_rejects_file_that_cannot_be_written_in_full_is_removed(load_file, write_lines, limited_files):
+    path = write_lines("trips.ndjson.gz", *["x" * 9000] * 3)
+    load_file(path, status=1)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_link_that_another_user_plants_is_not_followed(tmp_path):
+    target, path = tmp_path / "target", tmp_path / "trips.rejected.ndjson"
+    target.write_text("")
+    with Rejects(path) as rejects:
+        path.symlink_to(target)
+        for text in (b"x", b"y"):
+            rejects.add(1, text, "Not JSON.")
+    assert (path.is_symlink(), target.read_text()) == (True, "")
+    assert [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()] == ["x", "y"]
+    assert str(rejects.path) in rejects.describe()
+    assert (rejects.path.suffix, rejects.path.stat().st_mode & 0o777) == (".ndjson", 0o600)
+
+
+def test_a_link_to_no_file_creates_none(tmp_path):
+    path = tmp_path / "trips.rejected.ndjson"
+    with Rejects(path) as rejects:
+        path.symlink_to(tmp_path / "target")
+        rejects.add(1, b"x", "Not JSON.")
+    assert sorted(tmp_path.iterdir()) == sorted([path, rejects.path])
 
 
 # Later lines replace earlier ones: tests/store/test_any_writes.py checks the read models after any writes.
