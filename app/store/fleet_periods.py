@@ -6,7 +6,7 @@ from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.groups import find_drivers_of_group
+from app.store.groups import check_group
 from app.store.scope import Scope
 from schemas.fleet import NO_INSURANCE_PERIOD, make_segment
 from schemas.periods import FIRST_AND_LAST_DATE
@@ -37,7 +37,7 @@ def find_fleet_aggregate(
     match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}
     with store.snapshot():
         if group is not None:
-            find_drivers_of_group(store, Scope(fleet), group, limit=1)
+            check_group(store, Scope(fleet), group)
         periods = list(store.fleet_periods.find(match, projection, **options))
     series, versions = list[Document](), list[str]()
     for period in periods:

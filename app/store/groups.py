@@ -1,15 +1,26 @@
-"""The groups of a fleet's drivers, which the profiles of the drivers have."""
+"""The groups of a fleet's drivers, which the profiles of the drivers have.
+
+The number of a group's drivers is stored in `fleet_periods`, beside the sums of its days, weeks and months.
+"""
 
 from collections.abc import Sequence
 from typing import Any
+
+from pymongo import ASCENDING
 
 from app.store import Document, Result, Store, UnknownRecord
 from app.store.driver_periods import BY_DRIVER
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
+from schemas.fleet import make_segment
+from schemas.periods import PROFILE
 
 # The index of the profiles that have groups.
 INDEX = "groups"
+# What the document with the number of a group's drivers has in `fleet_periods` besides the segment, and its index.
+OF_COUNT = {"period": PROFILE, "start_date": ""}
+COUNT_INDEX = "period"
+MAX_GROUPS_OF_FLEET = 1_000
 # More than the drivers of most groups, so that all arrive in the first batch.
 DRIVERS_A_BATCH = 10_000
 
@@ -31,7 +42,19 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
 
 def check_group(store: Store, scope: Scope, group: str) -> None:
     """Raise UnknownRecord unless the group has a driver."""
-    find_drivers_of_group(store, scope, group, limit=1)
+    get_driver_count(store, scope, group)
+
+
+def get_driver_count(store: Store, scope: Scope, group: str) -> int:
+    """Return the number of drivers of a group. Raises UnknownRecord if there are none.
+
+    No group exists for a driver. Index: fleet_periods (fleet, segment, period, start_date).
+    """
+    if scope.driver_id is None:
+        match = {"fleet": scope.fleet, "segment": make_segment(group), **OF_COUNT}
+        if found := store.fleet_periods.find_one(match, {"_id": 0, "driver_count": 1}):
+            return int(found["driver_count"])
+    raise UnknownRecord(f"No group of this fleet: {group}")
 
 
 def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Sequence[str]) -> list[str]:
@@ -42,27 +65,31 @@ def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Se
 
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int) -> Result:
-    """Return a GroupPage: the groups in order of the name by code point."""
-    with store.snapshot():
-        counts = count_drivers(store, fleet)
-    page_request = PageRequest(page, limit)
-    on_page = list(counts.items())[page_request.skip :][:limit]
-    records = [{"group": group, "driver_count": count} for group, count in on_page]
-    versions = [f"{count} {group}" for group, count in on_page]
-    return page_request.build_result(len(counts), versions, {"groups": records})
+    """Return a GroupPage: the groups in order of the name by code point.
 
-
-def count_drivers(store: Store, fleet: str) -> dict[str, int]:
-    """Return the number of drivers of each group, in order of the name by code point.
-
-    It reads the profiles of all drivers in groups. Index: driver_periods (fleet, groups, driver_id).
+    Index: fleet_periods (fleet, segment, period, start_date).
     """
-    pipeline: list[Document] = [
-        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
-        {"$project": {"_id": 0, "groups": 1}},
-        {"$unwind": "$groups"},
-        {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
-        {"$sort": {"_id": 1}},
-    ]
-    found = store.driver_periods.aggregate(pipeline, hint=INDEX)
-    return {group["_id"]: group["driver_count"] for group in found}
+    page_request = PageRequest(page, limit)
+    with store.snapshot():
+        count = store.fleet_periods.count_documents(_match_counts(fleet), hint=COUNT_INDEX)
+        counts = _read_counts(store, fleet, skip=page_request.skip, limit=limit)
+    records = [{"group": group, "driver_count": count} for group, count in counts.items()]
+    versions = [f"{count} {group}" for group, count in counts.items()]
+    return page_request.build_result(count, versions, {"groups": records})
+
+
+def find_driver_counts(store: Store, fleet: str) -> dict[str, int]:
+    """Return the number of drivers of each group, in order of the name by code point."""
+    return _read_counts(store, fleet)
+
+
+def _read_counts(store: Store, fleet: str, **page: int) -> dict[str, int]:
+    fields, order = {"_id": 0, "segment": 1, "driver_count": 1}, [("segment", ASCENDING)]
+    options: Any = {"sort": order, "batch_size": MAX_GROUPS_OF_FLEET, **page}
+    found = store.fleet_periods.find(_match_counts(fleet), fields, **options).hint(COUNT_INDEX)
+    return {count["segment"].removeprefix(make_segment("")): count["driver_count"] for count in found}
+
+
+def _match_counts(fleet: str) -> Document:
+    """Return a filter for the numbers of drivers of all groups. MongoDB seeks each group in the index."""
+    return {"fleet": fleet, "segment": {"$gt": make_segment("")}, **OF_COUNT}

@@ -6,7 +6,7 @@ import click
 
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
-from app.store.groups import count_drivers
+from app.store.groups import find_driver_counts
 from schemas.driver import MAX_GROUPS
 from schemas.identity import ids_of_fleet, make_id
 from scripts.command_line.batches import batches
@@ -78,8 +78,7 @@ def list_(fleet: str) -> None:
     Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
-        with store.snapshot():
-            counts = count_drivers(store, fleet)
+        counts = find_driver_counts(store, fleet)
         if not counts:
             echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])

@@ -11,6 +11,7 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
+from app.store.groups import MAX_GROUPS_OF_FLEET
 from schemas.driver import Driver, make_search_text
 from schemas.identity import ids_of_fleet, make_id
 from schemas.periods import DAY, PROFILE
@@ -18,7 +19,6 @@ from scripts.materialize.sources import read_sources
 from scripts.materialize.versions import render_json, version_of
 
 DRIVER = Driver()
-MAX_GROUPS_OF_FLEET = 1_000
 
 
 def make_profiles(store: Store, fleet: str, driver_ids: Iterable[str]) -> dict[tuple[str, str], Document | None]:

@@ -1,6 +1,6 @@
 """The read models of a fleet's days, weeks and months, in `fleet_periods`: what the drivers' documents add up to.
 
-There are sums of the whole fleet, and of each of its segments.
+There are sums of the whole fleet, and of each of its segments. A group also has the number of its drivers.
 """
 
 from collections import Counter, defaultdict
@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from app.store import Document, Store
+from app.store.groups import OF_COUNT
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from scripts.materialize.days import Day, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
 
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
+COUNT_FIELDS = {"_id": 0, "segment": 1, "driver_count": 1}
 CONTRIBUTIONS = {"driver_id": 1, "start_date": 1, "contribution": 1, "parts": 1}
 # The groups of each driver who is in any.
 Groups = Mapping[str, Collection[str]]
@@ -108,6 +110,48 @@ def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriod
         for key, numbers in _sum_contributions(store, fleet, match, make_segment(group)).items():
             change(changes[key], numbers)
     return _apply(store, fleet, changes)
+
+
+def change_driver_counts(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriods:
+    """Return the numbers of drivers of groups that change when drivers join and leave them, or None for zero.
+
+    Call this before the profiles are written.
+    """
+    changes = Counter[str]()
+    for before, after in groups.values():
+        changes.update(set(after))
+        changes.subtract(set(before))
+    counts = {make_segment(group): change for group, change in changes.items() if change}
+    if counts:
+        match = {"fleet": fleet, "segment": {"$in": list(counts)}, **OF_COUNT}
+        for stored in store.fleet_periods.find(match, COUNT_FIELDS):
+            counts[stored["segment"]] += stored.get("driver_count", 0)
+    return dict(_make_count(fleet, *count) for count in counts.items())
+
+
+def count_drivers(store: Store, fleet: str) -> FleetPeriods:
+    """Return the number of drivers of each group, by their stored profiles. A stored one without drivers is None.
+
+    Indexes: driver_periods (fleet, groups, driver_id), fleet_periods (fleet, segment, period, start_date).
+    """
+    stored = store.fleet_periods.find({"fleet": fleet, "segment": {"$gt": ""}, **OF_COUNT}, COUNT_FIELDS)
+    counts = {count["segment"]: 0 for count in stored}
+    pipeline: list[Document] = [
+        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
+        {"$project": {"_id": 0, "groups": 1}},
+        {"$unwind": "$groups"},
+        {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
+    ]
+    found = store.driver_periods.aggregate(pipeline, hint="groups")
+    counts |= {make_segment(group["_id"]): group["driver_count"] for group in found}
+    return dict(_make_count(fleet, *count) for count in counts.items())
+
+
+def _make_count(fleet: str, segment: str, driver_count: int) -> tuple[SumKey, Document | None]:
+    """Return the document with the number of a group's drivers, and what identifies it; None without drivers."""
+    key = SumKey(segment, **OF_COUNT)
+    # A damaged one may have been too low.
+    return key, {"fleet": fleet, **key._asdict(), "driver_count": driver_count} if driver_count > 0 else None
 
 
 def _sum_contributions(store: Store, fleet: str, match: Document, segment: str = "") -> Sums:

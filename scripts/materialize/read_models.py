@@ -12,7 +12,13 @@ from schemas.identity import make_id, match_ids
 from schemas.periods import DAY, LONG_PERIODS, now_ms
 from scripts.materialize.days import Day, days_of, make_days
 from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.fleet_periods import GroupChanges, change_groups, change_sums, find_stored_groups
+from scripts.materialize.fleet_periods import (
+    GroupChanges,
+    change_driver_counts,
+    change_groups,
+    change_sums,
+    find_stored_groups,
+)
 from scripts.materialize.periods import make_periods
 from scripts.materialize.trips import make_entries, make_events
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
@@ -89,7 +95,7 @@ def build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
 def _build_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> Iterator[Step]:
     """Yield what follows from the profiles that differ: the fleet's sums of groups, these profiles, and the list."""
     differing, groups = _select_profiles(store, fleet, make_profiles(store, fleet, driver_ids))
-    yield store.fleet_periods, change_groups(store, fleet, groups)
+    yield store.fleet_periods, change_groups(store, fleet, groups) | change_driver_counts(store, fleet, groups)
     yield store.driver_periods, differing
     if differing:
         yield store.fleet_drivers, make_list(store, fleet, [driver_id for driver_id, *_ in differing])

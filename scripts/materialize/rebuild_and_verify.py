@@ -13,7 +13,7 @@ from schemas.periods import DAY, PERIODS, PROFILE, midnight
 from scripts.command_line.batches import batches
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.fleet_periods import add_up_month, find_months
+from scripts.materialize.fleet_periods import add_up_month, count_drivers, find_months
 from scripts.materialize.read_models import (
     IDENTITY_FIELDS,
     Documents,
@@ -119,6 +119,8 @@ def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -
             yield store.driver_periods, make_profiles(store, fleet, driver_ids)
         case "sums", [month]:
             yield store.fleet_periods, add_up_month(store, fleet, month)
+        case "driver counts", _:
+            yield store.fleet_periods, count_drivers(store, fleet)
         case "list", _:
             yield store.fleet_drivers, make_list(store, fleet)
 
@@ -141,7 +143,7 @@ def _compare(collection: DocumentCollection, fleet: str, documents: Documents) -
 
 
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
-    """Yield the parts of a fleet: all trips, then all days, profiles, sums by month, and at the end the list.
+    """Yield the parts of a fleet: all trips, days and profiles, sums by month, numbers of drivers, and the list.
 
     The days of a driver may be in several parts.
     """
@@ -153,6 +155,7 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
         yield "profiles", driver_ids
     for month in find_months(store, fleet):
         yield "sums", [month]
+    yield "driver counts", []
     yield "list", []
 
 

@@ -76,6 +76,8 @@ WHOLE = [
 ]
 # The drivers of a group are found in its index, and only those on the page are read.
 OF_GROUP = [
+    ("/groups", 1, 8),
+    ("/fleet-aggregate?start_date=2026-03-02&group=even", 4, 5),
     (f"/drivers?{GROUP}", 3, 12),
     (f"/drivers?{GROUP}&search=d", 9, 24),
     (f"{WINDOW}&{GROUP}", 6, 18),

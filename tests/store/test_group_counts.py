@@ -1,0 +1,84 @@
+"""The number of drivers of each group, whatever changes who is in it."""
+
+import pytest
+
+from app.store.groups import find_driver_counts
+from scripts.lifecycle.erase import erase_driver
+from scripts.materialize.rebuild_and_verify import rebuild_fleet, repair_fleet
+from scripts.materialize.write_sources import delete_drivers
+from tests.factories import make_driver, make_trip
+from tests.fleet_states import FLEET, differences
+from tests.following import Following, make_source
+from tests.store_contents import load
+
+MEMBERS = {"d1": ["North"], "d2": ["North", "South"], "d3": []}
+
+
+@pytest.fixture
+def counts(store):
+    """Load drivers in groups, of whom d1 drove, and return a function for the numbers of drivers."""
+    load(store.db, make_trip(), drivers=[make_driver(name, groups=groups) for name, groups in MEMBERS.items()])
+    load(store.db, drivers=[make_driver("d1", groups=["North"])], fleet="f2")
+    return lambda: find_driver_counts(store, FLEET)
+
+
+def test_an_import_of_drivers(store, counts):
+    assert counts() == {"North": 2, "South": 1}
+    lines = [make_driver("d1", groups=["South"]), make_driver("d2", groups=[]), make_driver("d3", groups=["West"])]
+    load(store.db, drivers=lines)
+    assert (counts(), find_driver_counts(store, "f2")) == ({"South": 1, "West": 1}, {"North": 1})
+    assert differences(store.db) == []
+
+
+def test_a_driver_without_trips_leaves_with_the_source_and_another_one_stays(store, counts):
+    delete_drivers(store, FLEET, ["d1", "d2"])
+    assert (counts(), differences(store.db)) == ({"North": 1}, [])
+
+
+def test_an_erased_driver(store, counts):
+    for driver_id in ("d1", "d2"):
+        list(erase_driver(store, FLEET, driver_id))
+    assert (counts(), differences(store.db)) == ({}, [])
+
+
+def test_a_rebuild_from_scratch(store, counts):
+    before = counts()
+    store.fleets.update_one({"_id": FLEET}, {"$unset": {"format": ""}})
+    list(rebuild_fleet(store, FLEET))
+    assert counts() == before
+
+
+@pytest.mark.parametrize("damage", [{"$inc": {"driver_count": 1}}, {"$unset": {"driver_count": ""}}])
+@pytest.mark.parametrize("repair", [rebuild_fleet, repair_fleet])
+def test_a_wrong_number_is_found_and_repaired(store, counts, damage, repair):
+    before, of_north = counts(), {"fleet": FLEET, "segment": "group=North", "driver_count": {"$exists": True}}
+    store.fleet_periods.update_one(of_north, damage)
+    assert differences(store.db) == ["fleet_periods group=North profile: differs"]
+    list(repair(store, FLEET))
+    assert (counts(), differences(store.db)) == (before, [])
+
+
+def test_a_number_of_no_drivers_is_found_and_removed(store, counts):
+    store.fleet_periods.insert_one(
+        {"fleet": FLEET, "segment": "group=x", "period": "profile", "start_date": "", "driver_count": 1}
+    )
+    assert differences(store.db) == ["fleet_periods group=x profile: should not be there"]
+    list(repair_fleet(store, FLEET))
+    assert counts() == {"North": 2, "South": 1}
+
+
+@pytest.mark.usefixtures("short_batches", "mongod")
+def test_groups_that_are_written_directly(store, counts):
+    following = Following(store.db)
+    following.catch_up()
+    store.driver_groups.delete_one({"_id": "f1/d1"})
+    store.driver_groups.update_one({"_id": "f1/d2"}, {"$set": {"groups": ["South", "West"]}})
+    store.driver_groups.insert_one(make_source({"driver_id": "d3", "groups": ["South"]}))
+    following.catch_up()
+    assert (counts(), differences(store.db)) == ({"South": 2, "West": 1}, [])
+
+
+def test_the_commands_set_and_delete(store, counts, command):
+    command("groups", "set", "--fleet", FLEET, "--group", "North", stdin="d2\nd3\nd1\n")
+    command("groups", "delete", "--fleet", FLEET, "--group", "South")
+    assert (counts(), differences(store.db)) == ({"North": 3}, [])
