@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import socket
 
 import httpx2
@@ -12,8 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from app.config import Config
 from scripts.mcp_server import http
+from tests.conftest import Service
 from tests.factories import make_driver
-from tests.service_process import free_port
+from tests.resilience.processes import Agents, accepts
+from tests.service_process import free_port, wait_until
 
 ADDRESS = "127.0.0.1:8011"
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -166,3 +169,21 @@ def test_what_keeps_the_command_from_starting_is_one_line(command, monkeypatch, 
         output = command("mcp", "--http", address.format(**ports)).output
     assert reason in output.splitlines()[-1]
     assert "Traceback" not in output
+
+
+def test_sigterm_lets_a_request_end(db, serve, tmp_path):
+    service = Service(db)
+    agents = Agents(tmp_path, "agents").ask(serve(service))
+    list_drivers = service.app.view_functions["drivers.list_drivers"]
+
+    def wait(**path):
+        agents.signal(signal.SIGTERM)
+        wait_until(lambda: not accepts(agents.address))
+        return list_drivers(**path)
+
+    service.app.view_functions["drivers.list_drivers"] = wait
+    with agents:
+        headers = {**HEADERS, "Authorization": f"APIKEY {service.key('f1')}"}
+        response = httpx2.post("http://{}:{}/mcp".format(*agents.address), json=CALL, headers=headers, timeout=60)
+        assert response.json()["result"]["structuredContent"]["count"] == 0
+    assert agents.process.returncode == 0

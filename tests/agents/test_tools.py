@@ -296,3 +296,32 @@ def test_times_are_in_the_time_zone_of_the_fleet(call, service, load, clock):
     clock.move_to("2026-03-16T03:00Z")
     (trip,) = call("list_trips", driver_id="dee", start_date="2026-03-13", end_date="2026-03-13")["trips"]
     assert trip["trip_start_time"] == "2026-03-13T20:30:00-06:00"
+
+
+def test_the_time_of_a_clock_that_was_not_set_is_soon_after_1970(call, load):
+    load(make_trip("2026-03-10T08:00", "dee", trip_id="t", events=[make_event(5000)]))
+    assert call("describe_trip", trip_id="t")["events"][0]["event_start_timestamp"] == "1970-01-01T00:00:05Z"
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"),
+    [
+        ("compare_drivers", {"driver_ids": ["ann", "dee"]}, "drivers.1.behaviours.0.count"),
+        ("who_needs_coaching", {}, "drivers.1.behaviours.0.count"),
+        ("explain_score", DEE, "behaviours.0.count"),
+        ("driver_summary", DEE, "summary.events_summary.hard_brake_count"),
+        ("list_trips", DEE, "trips.0.event_summary.hard_brake_count"),
+    ],
+)
+def test_a_count_may_have_64_bits(call, load, tool, arguments, path):
+    load(make_trip("2026-03-10T08:00", "dee", event_summary=make_event_summary(hard_brake_count=LARGEST)))
+    assert find(call(tool, **arguments), path) == LARGEST
+
+
+def test_nobody_is_to_coach_where_nobody_lost_a_point(call, load):
+    load(make_trip("2026-02-24T08:00", "dee"))
+    data = call("who_needs_coaching", date="2026-02-24")
+    assert (data["drivers"], data["driver_count"], data["left_out"]) == ([], 1, 0)

@@ -126,3 +126,25 @@ def test_sums_past_what_a_document_can_hold_saturate(service, load):
         result = summary(service, path, date)
         assert result["distance_miles"] == result["events_summary"]["phone_use_time_seconds"] == 1.7976931348623157e308
         assert result["events_summary"]["hard_brake_count"] == 2**63 - 1
+
+
+def test_a_day_adds_up_its_trips_to_the_last_millisecond(service, load):
+    load(
+        make_trip("2026-03-09T23:59:59.999", distance_miles=100.0),
+        make_trip("2026-03-10T00:00", distance_miles=0.1, duration_seconds=10, highway_miles=1.5),
+        make_trip("2026-03-10T12:00", distance_miles=0.2, duration_seconds=20.5, night_driving_seconds=3),
+        make_trip("2026-03-10T23:59:59.999", distance_miles=0.3, duration_seconds=30),
+        make_trip("2026-03-11T00:00", distance_miles=100.0),
+    )
+    result = summary(service, DAILY, "2026-03-10")
+    assert (result["trip_count"], result["duration_seconds"], result["date"]) == (3, 60.5, "2026-03-10")
+    assert result["distance_miles"] == pytest.approx(0.6, rel=1e-12)
+    assert (result["highway_miles"], result["night_driving_seconds"]) == (1.5, 3)
+
+
+def test_a_trip_that_moves_to_another_month_leaves_the_first(service, load):
+    load(make_trip("2026-01-31T08:00", trip_id="t1"), drivers=[make_driver("d1")])
+    load(make_trip("2026-02-01T08:00", trip_id="t1"))
+    (january,) = service.get(MONTHLY, start_date="2026-01-01", driver_id="d1").json["data"]
+    assert "driving_summary" not in january
+    assert days(summary(service, MONTHLY, "2026-02-01")) == ["2026-02-01"]

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from app.store import Store
 from schemas.cursor import CursorParam, encode_cursor
 from schemas.query import SCOPE
 from scripts.materialize.write_sources import delete_trips
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.feed_client import Client
+from tests.store_contents import load as load_documents
 
 HOUR_MS = 3_600_000
 DAY_SECONDS = 86_400
@@ -343,3 +345,19 @@ def test_a_feed_whose_count_document_was_lost_goes_on_with_higher_numbers(client
     assert sorted(client.sync()) == [("ended 5", False), ("ended 6", False), ("ended 7", False)]
     load(ended(8))
     assert client.sync() == [("ended 8", False)]
+
+
+def test_a_cursor_may_be_used_again(client, load):
+    load(*(ended(5 + n) for n in range(5)))
+    client.get_page()
+    once = client.get_page()
+    client.lose()
+    assert client.get_page() == once
+
+
+def test_the_time_of_a_tombstone_is_mongodb_s(mongod, clock):
+    load_documents(mongod, ended(5))
+    delete_trips(Store.of(mongod), "f1", ["ended 5"])
+    tombstone = mongod.trip_changes.find_one()
+    assert tombstone["deleted_at"] == mongod.fleets.find_one()["written_at"]
+    assert abs(tombstone["deleted_at"] - mongod.command("hello")["localTime"]).total_seconds() < 60

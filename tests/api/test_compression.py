@@ -102,3 +102,19 @@ def test_each_encoding_has_its_own_etag_which_is_not_modified_with_any(service, 
             assert (response.status_code, response.data, response.headers["ETag"]) == (304, b"", tag)
             assert "Accept-Encoding" in response.vary
             assert "Content-Encoding" not in response.headers
+
+
+def test_a_client_that_refuses_identity_gets_a_short_response_compressed(drivers):
+    response = drivers("gzip, identity;q=0", path="/drivers?limit=1")
+    assert DECODERS[response.headers["Content-Encoding"]](response.data) == drivers(path="/drivers?limit=1").data
+
+
+@pytest.mark.parametrize(("accepted", "preferred"), [(None, None), ("gzip", "gzip"), ("gzip, zstd", "zstd")])
+def test_a_304_for_several_etags_has_the_etag_of_the_preferred_encoding(service, accepted, preferred):
+    tags = {encoding: document(service, encoding).headers["ETag"] for encoding in (None, *ENCODINGS)}
+    assert document(service, accepted, ", ".join(tags.values())).headers["ETag"] == tags[preferred]
+
+
+def test_another_etag_gets_the_full_response(service):
+    for etag in ('"other"', '"other-gzip"', "x", '""'):
+        assert document(service, "gzip", etag).status_code == 200

@@ -143,3 +143,12 @@ def test_only_trips_in_a_window_change_its_etag(service, load, path, date, statu
 def test_errors_have_no_etag(service, fleet):
     response = revalidate(service, "/drivers?nope=1", "*")
     assert (response.status_code, "ETag" in response.headers) == (400, False)
+
+
+@EVERY
+def test_a_masked_response_is_revalidated(loaded, path):
+    options = {
+        "headers": {"X-Fields": "{count,data{driver_info{driver_id}},trips{trip_id},drivers{alias},total{fm_score}}"}
+    }
+    etag = get_etag(loaded, path, **options)
+    assert revalidate(loaded, path, etag, **options).status_code == 304

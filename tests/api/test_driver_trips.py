@@ -51,3 +51,33 @@ def test_an_identifier_is_opaque(service, load, driver_id):
 @pytest.mark.parametrize("segment", ["a" * 129, "%00", "%C2%85", "%FF", "%ED%A0%80", ".", "%2E%2e"])
 def test_an_identifier_out_of_bounds_is_refused(service, segment):
     assert list(service.errors(f"/driver/{segment}/trips", start_date="2026-03-01")) == ["driver_id"]
+
+
+def test_trips_come_oldest_first_and_by_id_at_the_same_time(service, load):
+    load(
+        make_trip("2026-03-11T08:00", trip_id="a"),
+        make_trip("2026-03-10T08:00", trip_id="z"),
+        make_trip("2026-03-10T08:00", trip_id="B"),
+        make_trip("2026-03-10T08:00", trip_id="b"),
+    )
+    assert ids(service.get(PATH, start_date="2026-03-01")) == ["B", "b", "z", "a"]
+
+
+def test_a_trip_on_or_after_the_start_date_is_listed_and_the_millisecond_before_is_not(service, load):
+    load(make_trip("2026-03-09T23:59:59.999", trip_id="before"), make_trip("2026-03-10T00:00", trip_id="first"))
+    assert ids(service.get(PATH, start_date="2026-03-10")) == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("end_date", "expected"), [("2026-03-10", ["first", "last"]), ("2026-03-11", ["first", "last", "after"])]
+)
+def test_a_trip_on_or_before_the_end_date_is_listed_and_the_millisecond_after_is_not(service, load, end_date, expected):
+    starts = {"first": "2026-03-10T00:00", "last": "2026-03-10T23:59:59.999", "after": "2026-03-11T00:00"}
+    load(*(make_trip(start, trip_id=name) for name, start in starts.items()))
+    response = service.get(PATH, start_date="2026-03-10", end_date=end_date)
+    assert (ids(response), response.json["count"]) == (expected, len(expected))
+
+
+def test_one_response_lists_all_faults(service):
+    errors = service.errors("/driver/%00/trips?limit=0&page=0&page=1&start_date=x&driver_id=d1&foo=1")
+    assert sorted(errors) == ["driver_id", "foo", "limit", "page", "start_date"]

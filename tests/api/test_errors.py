@@ -1,7 +1,7 @@
 """The one error body, and the order in which errors are decided."""
 
 import pytest
-from pymongo.errors import OperationFailure
+from pymongo.errors import AutoReconnect, ConfigurationError, OperationFailure
 
 
 @pytest.fixture
@@ -159,3 +159,26 @@ def test_a_path_that_begins_with_two_slashes_is_unknown(service):
     for path, status in (("/api/v1/livez", 200), ("//api/v1/livez", 404)):
         response = service.app.test_client().open("/", environ_overrides={"RAW_URI": path})
         assert response.status_code == status
+
+
+@pytest.mark.parametrize(
+    "error", [AutoReconnect("connection closed"), ConfigurationError("Sessions are not supported")]
+)
+def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypatch, error):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr("app.store.drivers.find_drivers", fail)
+    response = service.get("/drivers")
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_an_invalid_host_header_is_no_internal_error(service):
+    for host in ("a..b", "[", "x" * 300, "host:port", "é"):
+        assert service.get("/drivers", headers={"Host": host}).status_code in (200, 400), host
+
+
+def test_a_get_is_served_with_and_without_a_content_type(service):
+    assert service.get("/drivers", headers={"Content-Type": "application/json"}).status_code == 200
+    assert service.get("/drivers").content_type == "application/json"

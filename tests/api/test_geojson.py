@@ -12,11 +12,16 @@ from schemas.geojson import make_map
 from schemas.page import TripDetailPage
 from tests.api.test_openapi import assert_valid
 from tests.factories import make_event, make_point, make_speeding, make_trip
-from tests.operations import OPERATIONS
+from tests.operations import OPERATIONS, REPORT, make_target, resolved
 from tests.store_contents import load as load_documents
 
 GEO_JSON, GPX = "application/geo+json", "application/gpx+xml"
 START = 1_773_129_600_000  # 2026-03-10T08:00
+WITHOUT_A_MAP = [
+    path
+    for path, operation in OPERATIONS.items()
+    if path != REPORT and [*resolved(operation["responses"]["200"])["content"]] == ["application/json"]
+]
 DESCRIBED = OPERATIONS["/api/v1/trip/{filter_param}/{filter_value}"]["responses"]["200"]["content"][GEO_JSON]
 
 
@@ -186,3 +191,21 @@ def test_a_client_gets_the_media_type_that_it_names_and_prefers(loaded, accept, 
 def test_the_example_of_the_document_is_the_response_of_the_service(loaded):
     response = get_map(loaded, TRIP)
     assert response.text == json.dumps(DESCRIBED["example"], separators=(",", ":"))
+
+
+@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
+def test_each_media_type_has_an_etag_of_its_own_which_changes_with_the_trip(service, load, accept):
+    load(make_trip(trip_id="t1"))
+    own, json_etag = (get_map(service, accept=name).headers["ETag"] for name in (accept, "application/json"))
+    not_modified = get_map(service, accept=accept, headers={"If-None-Match": own})
+    assert (not_modified.status_code, not_modified.data, not_modified.headers["ETag"]) == (304, b"", own)
+    assert service.get("/trip/trip_id/t1", headers={"If-None-Match": own}).status_code == 200
+    assert get_map(service, accept=accept, headers={"If-None-Match": json_etag}).status_code == 200
+    load(make_trip(trip_id="t1", distance_miles=11.0))
+    assert get_map(service, accept=accept, headers={"If-None-Match": own}).status_code == 200
+
+
+@pytest.mark.parametrize("path", WITHOUT_A_MAP)
+def test_other_endpoints_return_json(loaded, path):
+    plain, response = loaded.get(make_target(path)), get_map(loaded, make_target(path))
+    assert (response.status_code, response.content_type, response.data) == (200, "application/json", plain.data)

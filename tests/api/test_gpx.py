@@ -110,3 +110,7 @@ def test_any_trip_is_valid_gpx(service, load):
     root = read(get_gpx(service, "/trip/tracking_id/k"))
     assert sorted(texts(root, "*trk/*name")) == sorted([name.replace("\ufffe", "\ufffd"), "empty"])
     assert len(root.findall(f".//{NAMESPACE}trkpt")) == len(places)
+
+
+def test_nothing_found_is_an_empty_document(service):
+    assert list(read(get_gpx(service))) == []

@@ -7,8 +7,10 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect
 
 from app import create_app
+from app.circuit_breaker import CircuitOpen
 from app.config import Config
 from app.services import get_services
+from app.store.api_keys import make_key
 from schemas.error import Unhealthy
 
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
@@ -63,3 +65,16 @@ def test_only_one_request_waits_for_a_store_that_hangs(waited_for, path):
 @pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])
 def test_endpoints_that_need_no_store_respond_while_it_hangs(waited_for, path, status):
     assert waited_for.get(path, fleet=None).status_code == status
+
+
+def test_a_failed_check_opens_the_circuit(without_store):
+    without_store.get("/api/v1/healthz")
+    breaker = get_services(without_store.application).store_breaker
+    with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
+        pass
+
+
+def test_the_endpoints_are_unavailable_while_the_store_does_not_respond(without_store):
+    response = without_store.get("/api/v1/drivers", headers={"Authorization": f"APIKEY {make_key()}"})
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert response.headers["Retry-After"] == "2"

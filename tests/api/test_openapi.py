@@ -17,7 +17,7 @@ from schemas.report import ReportWindow
 from schemas.trip import EventData
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
-from tests.factories import make_driver, make_trip
+from tests.factories import make_driver, make_event, make_trip
 from tests.operations import (
     CHANGES,
     DOCUMENT,
@@ -51,6 +51,13 @@ def responses():
         for status, response in operation["responses"].items():
             if status != "304":
                 yield path, status, resolved(response)
+
+
+def described():
+    """Yield every part that has a schema of its own: properties, parameters, headers."""
+    yield from (part for schema in OBJECTS.values() for part in schema["properties"].values())
+    yield from (resolved(part) for operation in OPERATIONS.values() for part in operation["parameters"])
+    yield from DOCUMENT["components"]["headers"].values()
 
 
 def test_it_is_a_valid_openapi_3_1_document():
@@ -267,3 +274,71 @@ def test_a_parameter_left_out_has_its_default(example_fleet):
         targets = make_target(path, **{name: schema["default"]}), make_target(path)
         given, left_out = map(example_fleet.get, targets)
         assert given.data == left_out.data
+
+
+def test_every_endpoint_is_in_it_under_its_tag():
+    tags = {path: operation["tags"] for path, operation in OPERATIONS.items()}
+    assert tags.pop("/api/v1/healthz") == tags.pop("/api/v1/livez") == ["health"]
+    assert set(map(tuple, tags.values())) == {("external",)}
+
+
+def test_all_but_the_health_checks_and_links_takes_the_key():
+    assert DOCUMENT["security"] == [{"APIKEY": []}]
+    assert [path for path, operation in OPERATIONS.items() if operation.get("security") == []] == [
+        REPORT_FILE,
+        "/api/v1/healthz",
+        "/api/v1/livez",
+    ]
+
+
+def test_examples_are_valid_against_their_schemas():
+    for part in described():
+        for value in part.get("examples", part.get("schema", {}).get("examples", ())):
+            assert_valid(part.get("schema", part), value)
+    for _, _, response in responses():
+        for content in response["content"].values():
+            values = (
+                [content["example"]]
+                if "example" in content
+                else [e["value"] for e in content.get("examples", {}).values()]
+            )
+            for value in values:
+                assert_valid(content["schema"], value)
+
+
+def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
+    header, *_ = example_fleet.get(links(example_fleet)[0], fleet=None).data.decode("utf-8-sig").splitlines()
+    listed = ", ".join(f"`{name}`" for name in header.replace('"', "").split(","))
+    assert listed in OPERATIONS[REPORT_FILE]["description"]
+
+
+@pytest.fixture(scope="module")
+def sparse_fleet(shared_service):
+    """The service to a fleet whose drivers and trips have nulls and empty lists."""
+    load_documents(
+        shared_service.db,
+        make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
+        make_trip(f"{MONDAY}T10:00", "demo-01", insurance_period=3),
+        drivers=[make_driver("demo-01"), make_driver("demo-02")],
+    )
+    return shared_service
+
+
+@pytest.mark.parametrize("path", OF_RECORDS)
+def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(sparse_fleet, path):
+    are_several = parameters_of(path).get("driver_id", {}).get("in") == "query"
+    drivers = {"driver_id": ["demo-01", "demo-02"]} if are_several else {}
+    response = sparse_fleet.get(make_target(path, drivers))
+    assert response.status_code == 200
+    assert_valid(OPERATIONS[path]["responses"]["200"]["content"][JSON]["schema"], response.json)
+
+
+def test_the_304_response_is_described(example_fleet):
+    for path, operation in OPERATIONS.items():
+        if "304" not in operation["responses"]:
+            continue
+        described = resolved(operation["responses"]["304"])
+        response = example_fleet.get(get_target(example_fleet, path), headers={"If-None-Match": "*"})
+        assert (response.status_code, response.data) == (304, b""), path
+        assert {*response.headers.keys()} - {"X-Content-Type-Options", "Vary"} <= {*described["headers"]}, path
+        assert "content" not in described

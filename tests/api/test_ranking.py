@@ -142,3 +142,17 @@ def test_who_drove_at_least_the_minimum_a_number_as_in_json_is_ranked(distances,
 )
 def test_a_minimum_that_is_no_number_from_0_is_refused(distances, text):
     assert list(distances.errors("/ranking", **WEEK, min_distance_miles=text)) == ["min_distance_miles"]
+
+
+def test_a_period_in_progress_counts_every_stored_trip(service, load):
+    load(trip_of("d1", start="2026-03-18T11:59"))
+    assert ranked(service, start_date="2026-03-16") == ranked(service, **MONTH) == [(1, "d1")]
+
+
+def test_an_etag_changes_when_another_driver_takes_a_place(service, load):
+    load(trip_of("a"), trip_of("b", brakes=1))
+    first = service.get("/ranking", **WEEK, limit=1)
+    headers = {"If-None-Match": first.headers["ETag"]}
+    assert service.get("/ranking", **WEEK, limit=1, headers=headers).status_code == 304
+    load(trip_of("c", brakes=2))
+    assert service.get("/ranking", **WEEK, limit=1, headers=headers).status_code == 200

@@ -109,3 +109,8 @@ def test_the_message_of_a_429_says_which_limit_and_how_long_to_wait(make_service
     messages = [[service.get("/drivers", fleet=fleet) for _ in range(3)][-1].json["message"] for fleet in ("f1", None)]
     assert messages[0] == f"The fleet's limit of {expected}"
     assert messages[1] == f"The limit of {expected.replace(' is', ' without a valid key is')}"
+
+
+def test_requests_succeed_while_the_storage_is_down(make_service):
+    service = make_service(ratelimit_storage_uri="redis://127.0.0.1:1")
+    assert [service.get("/drivers", fleet=fleet).status_code for fleet in ("f1", None)] == [200, 401]

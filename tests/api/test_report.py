@@ -275,3 +275,9 @@ def test_a_file_is_compressed_for_clients_that_accept_it(service, ready):
 @pytest.mark.parametrize("junk", ["x", "..", ".e30.x", "W10.x", "%F0", "%2F", "." * 5000])
 def test_a_malformed_link_is_refused(service, junk):
     refused(service, f"/report/{junk}")
+
+
+def test_a_mask_prunes_the_links(service, ready):
+    assert list(service.get(PATH, headers={"X-Fields": "{expires_at,nope}"}).json) == ["expires_at"]
+    assert service.get(PATH, headers={"X-Fields": "{}"}).json == {}
+    assert service.get(PATH, headers={"X-Fields": "{expires_at"}).json["error"] == "ParseError"

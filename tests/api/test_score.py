@@ -30,3 +30,15 @@ def test_every_behaviour_is_explained_in_the_order_of_the_contract(service, load
         ["hard_brake", 5, None, 5, 20, 20, 5, False],
         ["rapid_acceleration", 0, None, 0, 20, 15, 0, False],
     ]
+
+
+def test_a_window_may_end_today_and_counts_trips_that_are_not_visible_yet(service, load):
+    load(make_trip("2026-03-18T11:00"))
+    assert service.get("/driver/d1/trips", start_date="2026-03-18").json["count"] == 0
+    assert service.get(PATH, start_date="2026-03-01", end_date="2026-03-18").json["total"]["trip_count"] == 1
+
+
+def test_any_identifier_can_be_explained(service, load):
+    load(make_trip("2026-03-10T08:00", "../a/score"))
+    response = service.get("/driver/..%2Fa%2Fscore/score", start_date="2026-03-10")
+    assert response.json["driver_info"]["driver_id"] == "../a/score"

@@ -141,3 +141,19 @@ def test_who_is_changed_renamed_or_erased_is_found_by_what_is_stored_now(service
     assert (find(service, search="ann"), find(service, search="bob")) == (["new"], ["old"])
     list(erase_driver(store, "f1", "new"))
     assert (find(service, search="ann"), find(service, search="new")) == ([], [])
+
+
+def test_a_search_may_be_masked(service, several_blocks):
+    assert service.get("/drivers?search=gros", headers={"X-Fields": "count,limit"}).text == '{"count":84,"limit":50}'
+    masked = service.get("/drivers?search=d003", headers={"X-Fields": "drivers{alias,driver_id}"})
+    assert masked.json == {"drivers": [{"alias": "Größe", "driver_id": "d003"}]}
+
+
+def test_an_etag_of_a_search_changes_when_other_drivers_match(service, load):
+    load(drivers=[make_driver("a", alias="x"), make_driver("b"), make_driver("c", alias="x")])
+    etag = service.get("/drivers?search=x&limit=1").headers["ETag"]
+    for alias in ("x", None):
+        load(drivers=[make_driver("b", alias=alias)])
+        response = service.get("/drivers?search=x&limit=1", headers={"If-None-Match": etag})
+        assert (response.status_code, response.json["count"]) == (200, 3 if alias else 2)
+        etag = response.headers["ETag"]

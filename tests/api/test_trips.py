@@ -62,3 +62,19 @@ def test_the_value_is_opaque(service, load, value):
     load(make_trip(trip_id=value, tracking_id=value))
     encoded = quote(value, safe="")
     assert ids(service.get(f"/trip/trip_id/{encoded}")) == ids(service.get(f"/trip/tracking_id/{encoded}")) == [value]
+
+
+def test_several_trips_share_a_tracking_id_five_a_page_oldest_first_then_by_trip_id(service, load):
+    dates = [10, 9, 8, 7, 6, 5, 5]
+    load(*(make_trip(f"2026-03-{date:02}T08:00", trip_id=f"t{n}", tracking_id="k") for n, date in enumerate(dates)))
+    first, second = (service.get("/trip/tracking_id/k", page=page) for page in (1, 2))
+    assert (ids(first), ids(second)) == (["t5", "t6", "t4", "t3", "t2"], ["t1", "t0"])
+    assert [(response.json["count"], response.json["next_page"]) for response in (first, second)] == [(7, 2), (7, None)]
+
+
+def test_another_fleets_trip_gets_the_response_of_an_unknown_trip(service, load):
+    load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
+    for param, value in (("trip_id", "t1"), ("tracking_id", "k")):
+        response = service.get(f"/trip/{param}/{value}")
+        assert (response.status_code, response.json["count"], response.json["trips"]) == (200, 0, [])
+        assert response.data == service.get(f"/trip/{param}/nothing").data
