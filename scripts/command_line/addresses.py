@@ -4,12 +4,8 @@ import contextlib
 import errno
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 # Connections that wait to be accepted.
 BACKLOG = 2_048
@@ -37,16 +33,6 @@ def listen(setting: str, bind: str) -> socket.socket:
     # response on a connection that was used before waits for 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
-
-
-def serve_metrics(bind: str, registry: "CollectorRegistry") -> None:
-    """Start a thread that serves the metrics on METRICS_BIND. Raises click.ClickException."""
-    # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and gunicorn_conf sets that first.
-    from prometheus_client import start_http_server
-
-    host, port = split_address(bind)
-    with explaining("METRICS_BIND", bind):
-        start_http_server(port, host, registry)
 
 
 @contextlib.contextmanager

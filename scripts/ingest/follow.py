@@ -16,8 +16,8 @@ from app.store import SOURCES, Document, Store
 from schemas.identity import make_id, match_ids, split_id
 from schemas.periods import now_ms
 from schemas.plausibility import WORDS
-from scripts.command_line.addresses import serve_metrics
 from scripts.command_line.batches import batches_by_size
+from scripts.command_line.metrics_server import serve_metrics
 from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost

@@ -18,7 +18,6 @@ from app.config import Config, ConfigError
 from app.database import service_client
 from app.services import EXTENSION, get_services
 from app.store import OtherFormat, Store
-from scripts.command_line.addresses import serve_metrics
 from scripts.server.checks import check_addresses, check_application, open_connections
 
 try:
@@ -95,6 +94,7 @@ def _serve_metrics() -> None:
     folder = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="driver-analytics-metrics-")
     from prometheus_client import CollectorRegistry
 
+    from scripts.command_line.metrics_server import serve_metrics
     from scripts.server.collectors import StoreCollector, WorkersCollector
 
     registry = CollectorRegistry()
