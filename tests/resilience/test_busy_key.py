@@ -71,3 +71,14 @@ def test_a_key_with_too_many_requests_in_flight_is_refused(proxy, busy, report):
     }
     report(f"a key with {MORE_CLIENTS} connections: {summarize(load.results)}")
     assert set(failures(load.results)) == {"429 RateLimitExceeded"}
+
+
+def test_no_request_of_a_busy_key_fails_during_a_rolling_restart(proxy, pair, store, report):
+    with Load(proxy.address, store.key, store.expected, clients=CLIENTS) as load:
+        for service in pair:
+            load.more(REQUESTS)
+            service.stop()
+            load.more(REQUESTS)
+            service.start()
+    report(f"SIGTERM to each instance, a key with {CLIENTS} connections: {summarize(load.results)}")
+    assert not failures(load.results)
