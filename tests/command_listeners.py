@@ -51,8 +51,8 @@ class StopBefore(Listener):
 
 
 @contextmanager
-def open_store_until(uri: str, name: str, command: int) -> Iterator[Store]:
-    """Open a store that stops before a command, counted from 0; -1 is never."""
+def open_store_until(uri: str, name: str, command: int, **_: bool) -> Iterator[Store]:
+    """Open a store, as it is, that stops before a command, counted from 0; -1 is never."""
     with MongoClient(uri, event_listeners=[StopBefore(command)]) as client:
         try:
             yield Store.of(client[name])

@@ -8,9 +8,10 @@ from app.store import Store
 from schemas.periods import DAY
 from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, with_progress
-from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
+from scripts.materialize.rebuild_and_verify import discard_other_formats, rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import open_store, select_fleets
+from scripts.reports.build import complete_reports
 
 MAX_PRINTED_DIFFERENCES = 20
 
@@ -34,8 +35,12 @@ def rebuild(fleet: str | None, since: str | None) -> None:
 
     The API stays available, and each of its responses comes from one committed state. If the command was killed, run it
     again.
+
+    After an upgrade that changes the format of the read models, those of all fleets are deleted first, and the API
+    returns nothing of a fleet before it is complete.
     """
-    with open_store(any_format=True) as store:
+    with open_store(writes=False, any_format=True) as store:
+        discard_other_formats(store)
         for name in select_fleets(store, fleet):
             rebuild_with_progress(store, name, since or "")
             echo(f"{name}: {_count_days(store, name, since or '')} days rebuilt")
@@ -72,7 +77,11 @@ def verify(fleet: str | None) -> None:
 
 
 def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> None:
-    """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources."""
+    """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources.
+
+    The reports of earlier versions get the fields that they lack.
+    """
+    complete_reports(store, fleet)
     for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
         for source in outcome.invalid:
             echo(f"{fleet}: {source}", err=True)

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import click
 from pymongo import ASCENDING
 
 from app.store import READ_MODELS, Document, DocumentCollection, Store
@@ -25,6 +26,7 @@ from scripts.materialize.read_models import (
 )
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers
 from scripts.materialize.trips import TRIP_ID, read_trips
+from scripts.mongodb.collections import drop_other_indexes, prepare_collections, update_validators
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import make_feed_key, transaction
 
@@ -48,22 +50,49 @@ class Outcome(NamedTuple):
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
     """Write the read models of the days since a date, and of all drivers. Yields after each transaction.
 
-    Those of another format are deleted before, and all are written, whatever the date.
+    Those of another format are deleted before, and all are written, whatever the date. Raises click.ClickException if
+    another rebuild has deleted them again since.
     """
-    state = store.fleets.find_one({"_id": fleet}) or {}
-    is_from_scratch = state.get("format") != FORMAT
-    if is_from_scratch:
-        since = ""
-        # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client
-        # of the change feed does so, too.
-        change = {"$unset": {"format": ""}, "$set": {"feed_key": make_feed_key()}}
-        store.fleets.update_one({"_id": fleet}, change)
+    state, feed_key = store.fleets.find_one({"_id": fleet}) or {}, None
+    if state.get("format") != FORMAT:
+        since, feed_key = "", _mark_unfinished(store, fleet)
         for name in READ_MODELS:
             store.db[name].delete_many({"fleet": fleet})
     for part in _find_parts(store, fleet, since):
-        yield _rebuild(store, fleet, part)
-    if is_from_scratch:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
+        yield _rebuild(store, fleet, part, feed_key)
+    if feed_key:
+        store.fleets.update_one({"_id": fleet, "feed_key": feed_key}, {"$set": {"format": FORMAT}})
+
+
+def discard_other_formats(store: Store) -> None:
+    """Prepare the collections for a rebuild, whichever version has written them.
+
+    What another version left could refuse a new document or index. So this deletes the indexes of other versions, and
+    the read models of all fleets that have another format, or no state. Each of these fleets is then built from scratch
+    by the first rebuild that includes it.
+    """
+    current = {"format": FORMAT}
+    # Those of another version may refuse the state of a fleet.
+    update_validators(store)
+    for state in store.fleets.find({"$nor": [current]}, {"_id": 1}):
+        _mark_unfinished(store, state["_id"])
+    drop_other_indexes(store)
+    fleets = [state["_id"] for state in store.fleets.find(current, {"_id": 1})]
+    for name in READ_MODELS:
+        store.db[name].delete_many({"fleet": {"$nin": fleets}})
+    prepare_collections(store)
+
+
+def _mark_unfinished(store: Store, fleet: str) -> str:
+    """Remove the format from the state of a fleet, and return the new `feed_key`.
+
+    Then nothing reads the read models, and after a kill the next rebuild begins from scratch again. A client of the
+    change feed does so, too.
+    """
+    feed_key = make_feed_key()
+    change = {"$unset": {"format": ""}, "$set": {"feed_key": feed_key}}
+    store.fleets.update_one({"_id": fleet}, change, upsert=True)
+    return feed_key
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
@@ -93,7 +122,13 @@ def _verify(store: Store, fleet: str, part: Part) -> Outcome:
 
 
 @transaction
-def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
+def _rebuild(store: Store, fleet: str, part: Part, feed_key: str | None = None) -> Outcome:
+    """Write a part. With a `feed_key`, raises click.ClickException unless it is that of the fleet."""
+    if feed_key and not store.fleets.find_one({"_id": fleet, "feed_key": feed_key}, {"_id": 1}):
+        raise click.ClickException(
+            f"Another command builds the read models of {fleet} from scratch. Run 'driver-analytics rollups rebuild' "
+            "again after it has ended."
+        )
     invalid = list[InvalidSource]()
     write(store, fleet, _build(store, fleet, part, invalid))
     return Outcome(invalid, [])

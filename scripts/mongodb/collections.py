@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import click
 from pymongo import ASCENDING, IndexModel
 from pymongo.errors import OperationFailure
 
-from app.store import COLLECTIONS, Store
+from app.store import COLLECTIONS, READ_MODELS, DocumentCollection, Store
 from app.store.rankings import INDEXES as RANKING_INDEXES
 from app.store.rankings import ORDERS
 from scripts.mongodb.validators import VALIDATORS
@@ -15,6 +16,8 @@ from scripts.mongodb.validators import VALIDATORS
 TOMBSTONE_SECONDS = 30 * 86_400
 # MongoDB's error code for a collection that exists.
 NAMESPACE_EXISTS = 48
+# Its error codes for an index whose name or fields another one has.
+INDEX_CONFLICTS = {85, 86}
 
 
 def _index(name: str, *fields: str, **options: Any) -> IndexModel:
@@ -89,6 +92,16 @@ INDEXES = {
 def prepare_collections(store: Store) -> None:
     """Create missing collections and indexes, and update the validators.
 
+    Raises click.ClickException if there is another index in place of one of them.
+    """
+    update_validators(store)
+    for name, indexes in INDEXES.items():
+        _create_indexes(store.db[name], indexes)
+
+
+def update_validators(store: Store) -> None:
+    """Create missing collections, and update the validators.
+
     Read models have none: their values follow from sources, which were checked. It would take a tenth of the processor
     time of an import.
     """
@@ -100,8 +113,41 @@ def prepare_collections(store: Store) -> None:
         # A change of the validator locks the collection, so skip it if there is no difference.
         elif validators[name] != validator:
             store.db.command("collMod", name, validator=validator)
-        if name in INDEXES:
-            store.db[name].create_indexes(INDEXES[name])
+
+
+def _create_indexes(collection: DocumentCollection, indexes: list[IndexModel]) -> None:
+    try:
+        collection.create_indexes(indexes)
+    except OperationFailure as error:
+        if error.code not in INDEX_CONFLICTS:
+            raise
+        raise click.ClickException(
+            f"An index of the collection {collection.name} is not that of this version. Stop the service and whatever "
+            "writes, and run 'driver-analytics rollups rebuild': see 'Upgrades' in docs/deployment.md."
+        ) from error
+
+
+def drop_other_indexes(store: Store) -> None:
+    """Drop the indexes that another version has made.
+
+    These are all indexes of read models that are not in INDEXES. Of the other collections, which may have indexes of
+    yours, they are those in the place of one in INDEXES, and those that may refuse a document, because they are unique.
+    """
+    for name in {entry["name"] for entry in store.db.list_collections()}.intersection(COLLECTIONS):
+        indexes = {index.document["name"]: index.document for index in INDEXES.get(name, ())}
+        for stored in list(store.db[name].list_indexes()):
+            expected, is_ours = indexes.get(stored["name"]), name in READ_MODELS
+            is_by_id = [*stored["key"]] == ["_id"]
+            if is_by_id or (expected and _describe(stored) == _describe(expected)):
+                continue
+            if is_ours or expected or stored.get("unique"):
+                store.db[name].drop_index(stored["name"])
+
+
+def _describe(index: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what makes an index what it is: its fields in their order, and its options."""
+    options = {name: value for name, value in index.items() if name not in ("v", "ns", "key", "name")}
+    return [*index["key"].items()], options
 
 
 def _create(store: Store, name: str, validator: Mapping[str, Any]) -> None:

@@ -9,9 +9,9 @@ from pymongo import ASCENDING
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
-from app.store.reports import NEWEST_FIRST, has_only_later_trips, match_report, window_of
+from app.store.reports import FILES, NEWEST_FIRST, has_only_later_trips, match_report, window_of
 from schemas.csv_rows import begin_csv, render_rows
-from schemas.periods import LONG_PERIODS, LongPeriodName, dates_of_period, get_today
+from schemas.periods import LONG_PERIODS, WEEK, LongPeriodName, dates_of_period, get_today
 from schemas.report import HEADER, MILES, UNITS, ReportWindow, row
 from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import transaction
@@ -25,6 +25,9 @@ from scripts.reports.files import (
     write_file,
 )
 from scripts.reports.page import make_page
+
+# The fields that reports of earlier versions lack, with their values.
+FIRST_VALUES = {"period": WEEK, "trips_version": ""}
 
 
 def find_current_windows(store: Store, fleet: str, period: LongPeriodName | None = None) -> list[ReportWindow]:
@@ -108,10 +111,23 @@ def _count_drivers(store: Store, fleet: str) -> int:
 
 def delete_report(store: Store, fleet: str, window: ReportWindow) -> bool:
     """Delete a report and its files. Returns whether there was such a report."""
-    if store.reports.delete_one(match_report(fleet, window)).deleted_count == 0:
+    report = store.reports.find_one_and_delete(match_report(fleet, window))
+    if report is None:
         return False
+    # Those of an earlier version have other names.
+    remove_files(store, {report[name]["file_id"] for name in FILES})
     remove_files_of(store, fleet, window)
     return True
+
+
+def complete_reports(store: Store, fleet: str) -> None:
+    """Give the reports of earlier versions the fields that they lack.
+
+    They cover a week. What they show of trips is unknown, so `reports build --due` builds them again if they are due.
+    """
+    change = {name: {"$ifNull": [f"${name}", value]} for name, value in FIRST_VALUES.items()}
+    lacks_one = {"$or": [{name: {"$exists": False}} for name in FIRST_VALUES]}
+    store.reports.update_many({"fleet": fleet, **lacks_one}, [{"$set": change}])
 
 
 def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[ReportWindow]:

@@ -1,10 +1,12 @@
 """Read models of another format: of another version of the program, or half built from scratch."""
 
+import click
 import pytest
 
 from app.store import READ_MODELS, OtherFormat, Store
 from app.store.fleets import FORMAT
-from scripts.materialize.rebuild_and_verify import rebuild_fleet
+from scripts.materialize.rebuild_and_verify import discard_other_formats, rebuild_fleet
+from scripts.mongodb.collections import INDEXES, prepare_collections
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import differences
@@ -102,6 +104,37 @@ def test_a_rebuild_does_not_end_one_that_another_version_has_begun(loaded):
     loaded.fleets.update_one({"_id": "f1"}, FORMATS["none"])
     list(rebuild)
     assert "format" not in loaded.fleets.find_one({"_id": "f1"})
+
+
+def test_a_rebuild_from_scratch_writes_nothing_into_another_one_that_began_later(other_format):
+    rebuild = rebuild_fleet(Store.of(other_format), "f1")
+    next(rebuild)
+    discard_other_formats(Store.of(other_format))
+    with pytest.raises(click.ClickException, match="Another command builds the read models of f1 from scratch"):
+        list(rebuild)
+    assert [other_format[name].count_documents({"fleet": "f1"}) for name in READ_MODELS] == [0] * len(READ_MODELS)
+    assert "format" not in other_format.fleets.find_one({"_id": "f1"})
+
+
+def test_a_rebuild_drops_indexes_of_another_version_and_keeps_yours(other_format, command):
+    other_format.trips.create_index("driver_id", name="mine")
+    for collection in (other_format.trips, other_format.reports, other_format.trip_details):
+        collection.create_index("another_version", name="another", unique=True, sparse=True)
+    other_format.driver_periods.drop_index("groups")
+    other_format.driver_periods.create_index("groups", name="groups")
+    other_format.trip_details.create_index("another_version_too")
+    try:
+        assert command("rollups", "rebuild").exit_code == 0
+        stored = {name: {*other_format[name].index_information()} for name in INDEXES}
+        assert stored.pop("trips") == {"_id_", "driver_trips", "mine"}
+        # MongoDB does not list the index of a clustered collection.
+        assert {name: names - {"_id_"} for name, names in stored.items()} == {
+            name: {index.document["name"] for index in INDEXES[name]} for name in stored
+        }
+        assert "partialFilterExpression" in other_format.driver_periods.index_information()["groups"]
+    finally:
+        other_format.trips.drop_indexes()
+        prepare_collections(Store.of(other_format))
 
 
 def test_a_backup_reads_the_sources_of_any_format(other_format, command, tmp_path):

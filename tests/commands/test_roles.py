@@ -129,6 +129,7 @@ def writes(collection):
     yield "merge", lambda: list(db.drivers.aggregate([{"$merge": {"into": name}}]))
     yield from changes(collection)
     yield "createIndex", lambda: collection.create_index("x")
+    yield "dropIndex", lambda: collection.drop_index("x_1")
     yield "collMod", lambda: db.command("collMod", name, validator={})
     yield "create", lambda: db.create_collection("another", check_exists=False)
 
@@ -177,6 +178,15 @@ def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, serv
 @pytest.mark.parametrize("user", ["importer", "eraser", "follow", "mirror"])
 def test_users_who_write_cannot_drop_or_rename_anything(connect, user):
     assert [(name, done) for name in EVERYTHING for done in allowed(changes(connect(user)[name]))] == []
+
+
+def test_the_importer_rebuilds_what_another_version_has_written(run, server, loaded):
+    with MongoClient(server.uri_of("root")) as client:
+        client[NAME].fleets.update_many({}, {"$unset": {"format": 1}})
+        client[NAME].fleet_periods.drop_index("period")
+        client[NAME].fleet_periods.create_index(["fleet", "period", "start_date"], name="period")
+    run("rollups", "rebuild")
+    run("rollups", "verify")
 
 
 def test_the_eraser_changes_no_source(connect):
