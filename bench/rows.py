@@ -94,6 +94,11 @@ def _window(fleet: Fleet) -> str:
     return f"/driver-aggregate/window?start_date={dates[0]}&end_date={dates[-1]}&limit={PAGE}"
 
 
+def _list(fleet: Fleet, path: str) -> str:
+    """Return the path of a page of a list by cursor, for the newest two weeks."""
+    return f"{path}?start_date={fleet.dates[-14]}&limit={PAGE}"
+
+
 def _searches(fleet: Fleet) -> list[str]:
     return [f"/drivers?search=ines+{driver}" for driver in fleet.driver_ids[:REQUESTS]]
 
@@ -117,6 +122,9 @@ ROWS = {
         Row("window", lambda fleet: [_window(fleet)]),
         Row("score", lambda fleet: _by_driver(fleet, "score")),
         Row("ranking", lambda _: [f"/ranking?period=week&start_date={MONDAY}&limit={PAGE}"], counts_drivers=True),
+        Row("trips of the fleet", lambda fleet: [_list(fleet, "/trips")]),
+        Row("events", lambda fleet: [_list(fleet, "/events")]),
+        Row("events, one driver", lambda fleet: [f"{_list(fleet, '/events')}&driver_id={fleet.driver_ids[0]}"]),
         Row("changes", lambda _: [f"/changes?limit={PAGE}"]),
         Row("changes, nothing new", lambda _: [f"/changes?limit={MOST_CHANGES}"], prepare=read_feed),
         Row(WITHOUT_DATA, lambda _: ["/healthz"], has_peer=True),
