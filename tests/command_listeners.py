@@ -31,6 +31,16 @@ class Before(Listener):
                 self.function()
 
 
+class Recorder(Listener):
+    """Keeps all commands as sent, in order."""
+
+    def __init__(self):
+        self.commands = []
+
+    def started(self, event):
+        self.commands.append(dict(event.command))
+
+
 class Stop(BaseException):
     """The process ends here."""
 

@@ -1,5 +1,6 @@
 """driver-analytics backup and restore."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -11,12 +12,14 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from schemas.report import ReportWindow
+from scripts.admin import backup
 from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.collections import INDEXES, prepare_collections
 from scripts.reports.build import build_report
+from tests.command_listeners import Recorder
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -24,6 +27,7 @@ from tests.service_process import COMMAND, wait_until
 from tests.store_contents import HISTORY, load
 
 DATE = "2026-03-16"
+WRITES = {"insert", "update", "delete", "findAndModify", "bulkWrite"}
 
 
 def make_trips():
@@ -199,3 +203,38 @@ def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_pat
     assert command("backup", str(folder)).exit_code == 0
     assert not part.exists()
     check(folder)
+
+
+def test_a_fleet_that_has_only_reports_is_restored_as_a_fleet(command, empty, tmp_path):
+    prepare_collections(Store.of(empty))
+    load(empty, make_trip())
+    build_report(Store.of(empty), "f1", ReportWindow(DATE))
+    for name in ("drivers", "trips"):
+        empty[name].delete_many({})
+    command("backup", str(tmp_path / "saved"))
+    empty.client.drop_database(empty)
+    command("restore", str(tmp_path / "saved"))
+    assert command("rollups", "verify", "--fleet", "f1").exit_code == 0
+
+
+def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, empty, monkeypatch):
+    recorder = Recorder()
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
+        prepare_collections(Store.of(empty))
+        monkeypatch.setattr(backup, "open_store", lambda: contextlib.nullcontext(Store.of(client[empty.name])))
+        assert command("restore", str(saved)).exit_code == 0
+        *others, last = [sent for sent in recorder.commands if WRITES & set(sent)]
+    assert last["insert"] == "keys"
+    assert len(others) > 20
+    assert "keys" not in [sent.get(name) for sent in others for name in WRITES]
+
+
+def test_a_driver_that_was_stored_without_a_nullable_field_is_restored_and_served_with_null(command, empty, tmp_path):
+    prepare_collections(Store.of(empty))
+    stored = {"_id": "f1/d1", "fleet": "f1", "driver_id": "d1", "alias": "A"}
+    empty.drivers.insert_one(stored, bypass_document_validation=True)
+    assert command("backup", str(tmp_path / "saved")).exit_code == 0
+    empty.client.drop_database(empty)
+    assert command("restore", str(tmp_path / "saved")).exit_code == 0
+    assert empty.drivers.find_one() == stored
+    assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")

@@ -1,6 +1,7 @@
 """The command line as a whole."""
 
 import re
+import signal
 import subprocess
 import sys
 
@@ -8,7 +9,21 @@ import click
 import pytest
 
 from scripts.cli import cli
-from tests.service_process import COMMAND, ROOT
+from tests.service_process import COMMAND, ROOT, reset_ctrl_c
+
+# The program, which Ctrl-C interrupts while it loads.
+INTERRUPT = """
+import os, signal, sys
+from scripts.entry_point import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "scripts.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
 
 USAGE_ERRORS = {
     "nothing": "No such command",
@@ -118,3 +133,9 @@ def test_the_installed_program_prints_an_error_in_one_line():
     result = subprocess.run([COMMAND, "keys", "list"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith("Error: ")
+
+
+def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
+    words = [sys.executable, "-c", INTERRUPT]
+    result = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=reset_ctrl_c)
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "")

@@ -2,13 +2,17 @@
 
 import contextlib
 import io
+import os
+import socket
 import tempfile
 from pathlib import Path
 
 import pytest
+from pymongo import MongoClient
 
 from scripts.mongodb.embedded_mongod import embedded_mongod
 
+NOBODY = 65534
 # A mongod that writes an error to its log, which is the ninth argument, and ends.
 FAILING = """#!/bin/sh
 [ "$1" = --version ] || echo '{"s":"E", "msg":"WiredTiger error message", "attr":{"error_str":"I/O error"}}' >"$9"
@@ -69,3 +73,34 @@ def test_a_command_on_a_terminal_asks_before_it_creates_a_database(run_without_a
     question = f"MONGODB_URI is not set, and {tmp_path}/data has no database yet. Create one? [y/N]: "
     assert run_without_a_database("n\n") == (1, "", f"{question}Aborted.\n")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def nobody():
+    """Be another user, which only root can."""
+    if os.geteuid():
+        pytest.skip("only root can become another user")
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    yield
+    os.seteuid(0)
+    os.setegid(0)
+
+
+def test_another_user_can_neither_connect_nor_read_nor_lock(folder, nobody):
+    with socket.socket(socket.AF_UNIX) as client, pytest.raises(PermissionError):
+        client.connect(str(folder / "mongod.sock"))
+    for name in ("mongod.log", "start.lock"):
+        with pytest.raises(PermissionError):
+            (folder / name).read_bytes()
+
+
+def test_a_folder_that_was_moved_keeps_its_data(mongod_uri, data_folder):
+    # A URI has other characters in place of those of the second name.
+    before, after = data_folder / "before", data_folder / "after ü+%2F@?"
+    with embedded_mongod(before) as uri, MongoClient(uri) as client:
+        client.test.things.insert_one({"_id": 1})
+    before.rename(after)
+    with embedded_mongod(after) as uri, MongoClient(uri) as client:
+        assert client.test.things.find_one() == {"_id": 1}
+        client.test.things.insert_one({"_id": 2})

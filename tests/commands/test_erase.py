@@ -16,6 +16,7 @@ from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_point, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import differences, empty
+from tests.following import make_source
 from tests.store_contents import contents, issue_key, load
 
 SECRET = "driver-to-erase"
@@ -152,3 +153,24 @@ def test_another_fleet_keeps_its_driver_of_the_same_id(command, loaded):
     command(*ERASE, "--yes")
     assert loaded.trips.count_documents({"fleet": "f2"}) == 4
     assert loaded.driver_periods.count_documents({"fleet": "f2"}) == before
+
+
+def test_a_driver_of_a_fleet_without_read_models_is_erased(command, mongod):
+    mongod.trips.insert_one(make_source(make_trip("2026-03-10T08:00", SECRET)))
+    assert [command(*ERASE, "--yes").exit_code for _ in range(2)] == [0, 0]
+    assert traces(mongod) == set()
+
+
+def test_a_driver_whom_only_a_report_has_is_erased(command, loaded):
+    command("reports", "build", *REPORT)
+    for name in loaded.list_collection_names():
+        if not name.startswith("report"):
+            loaded[name].delete_many({})
+    assert (command(*ERASE, "--yes").exit_code, traces(loaded)) == (0, set())
+
+
+def test_a_trip_that_another_program_gave_to_another_driver_stays(command, loaded):
+    loaded.trips.update_one({"trip_id": "erased 1"}, {"$set": {"driver_id": "d2"}})
+    command(*ERASE, "--yes")
+    assert loaded.trip_details.find_one({"trip_id": "erased 1"})["driver_id"] == "d2"
+    assert differences(loaded) == []

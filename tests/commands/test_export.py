@@ -196,3 +196,15 @@ def test_the_query_of_the_documentation_works(export, monkeypatch):
     with duckdb.connect() as connection:
         (row, _) = connection.sql(text).fetchall()
     assert (row[0], str(row[1])[:10], row[3]) == ("d1", "2026-03-09", 0)
+
+
+def test_parquet_files_without_a_row_can_be_read(export):
+    folder = export("--since", "2026-03-12", "--format", "parquet")
+    with duckdb.connect() as connection:
+        assert connection.sql(f"SELECT count(trip_id) FROM '{folder}/trips.parquet'").fetchall() == [(0,)]
+
+
+def test_a_folder_of_parquet_files_may_have_any_name(command, loaded, tmp_path):
+    folder = tmp_path / "driver_id=1 [*]? {a,b} '"
+    ended = command("export", "--fleet", "f1", "--out", str(folder), "--format", "parquet")
+    assert (ended.exit_code, len(list(folder.iterdir()))) == (0, 5)

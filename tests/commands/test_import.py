@@ -1,7 +1,9 @@
 """driver-analytics import."""
 
+import gzip
 import itertools
 import json
+import os
 import resource
 
 import pytest
@@ -11,7 +13,7 @@ from scripts.ingest import loader
 from scripts.ingest.records import Rejects
 from tests.factories import make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.fleet_states import differences
-from tests.store_contents import everything
+from tests.store_contents import contents, everything, load
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
 
@@ -298,3 +300,61 @@ def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_file, write
     load_file(write_lines("drivers.ndjson", first, last), "drivers")
     assert list(mongod.drivers.find({}, {"_id": 0, "fleet": 0})) == [last]
     assert profiles(mongod) == {"d1": last}
+
+
+@pytest.mark.parametrize("invalid", ["drivers", "trips"])
+def test_rejected_lines_of_either_file_are_an_error(command, mongod, write_lines, invalid):
+    lines = {"drivers": make_driver("d1"), "trips": make_trip()}
+    lines[invalid] = "bad"
+    words = [word for name, line in lines.items() for word in (f"--{name}", str(write_lines(f"{name}.ndjson", line)))]
+    assert command("import", "--fleet", "f1", *words).exit_code == 1
+
+
+def test_a_pipe_is_read_like_a_file(load_file, write_lines, mongod):
+    path = write_lines("trips.ndjson", make_trip(trip_id="t1"))
+    reading, writing = os.pipe()
+    os.write(writing, path.read_bytes())
+    os.close(writing)
+    load_file(f"/dev/fd/{reading}", options=["--rejects", str(path.parent)])
+    os.close(reading)
+    assert trip_ids(mongod) == ["t1"]
+
+
+def test_an_import_replaces_a_trip_that_another_program_changed(load_file, write_lines, mongod):
+    path = write_lines("trips.ndjson", make_trip(trip_id="t1"))
+    load_file(path)
+    before = contents(mongod)
+    mongod.trips.update_one({"trip_id": "t1"}, {"$set": {"distance_miles": 999.0}})
+    load_file(path)
+    assert contents(mongod) == before
+
+
+def test_a_damaged_gzip_file_ends_in_one_line(load_file, tmp_path):
+    path = tmp_path / "trips.ndjson.gz"
+    packed = bytearray(gzip.compress("\n".join(["bad"] * 200).encode(), compresslevel=0))
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    result = load_file(path, status=1)
+    assert result.stderr.startswith("Error: trips.ndjson.gz cannot be read past line 199: ")
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture
+def unique_emails(mongod):
+    """Drivers with an index of the operator, whose e-mail addresses must differ."""
+    load(mongod, drivers=[make_driver("d1", email="one@example.com")])
+    mongod.drivers.create_index("email", name="unique_emails", unique=True)
+    yield mongod
+    mongod.drivers.drop_index("unique_emails")
+
+
+def test_a_write_that_mongodb_refuses_is_reported_at_once_in_one_line(command, run_main, unique_emails, write_lines):
+    before = everything(unique_emails)
+    lines = [make_driver("d1", email="one@example.com", alias="new"), make_driver("d2", email="one@example.com")]
+    path = write_lines("drivers.ndjson", *lines)
+    ended = run_main("import", "--fleet", "f1", "--drivers", str(path))
+    assert (ended.status, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("Error: MongoDB: E11000 duplicate key error collection: test.drivers index: unique_")
+    assert "one@example.com" not in ended.stderr
+    assert everything(unique_emails) == before

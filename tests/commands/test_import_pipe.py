@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scripts.ingest import loader
+from scripts.ingest import importer, loader
 from scripts.ingest.loader import make_batches
 from scripts.ingest.records import Accepted, Rejected
 from tests.factories import make_driver, make_trip
@@ -86,3 +86,22 @@ ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "")]
 def test_a_batch_ends_before_it_has_too_many_records_bytes_or_events(monkeypatch, limit, most, expected):
     monkeypatch.setattr(loader, limit, most)
     assert [[item.number for item in batch] for batch in make_batches((item for item in ITEMS), None)] == expected
+
+
+def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mongod, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(loader, "BATCH_SECONDS", 0)
+    monkeypatch.setattr(importer, "TRIPS", importer.TRIPS._replace(write=fail))
+    write(pipe, make_trip())
+    assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
+
+
+def test_an_error_while_reading_is_raised():
+    def come():
+        yield ITEMS[0]
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        list(make_batches(come(), 1))

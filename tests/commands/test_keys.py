@@ -6,9 +6,12 @@ import re
 
 import bson
 import pytest
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
 
 from app.store import Store, api_keys
 from app.store.scope import Scope
+from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.store_contents import load
 
@@ -210,3 +213,45 @@ def test_no_document_has_a_key_in_plain_text(issue, mongod):
     found = b"".join(bson.encode(each) for name in mongod.list_collection_names() for each in mongod[name].find())
     assert api_keys.digest(key).encode() in found
     assert [part for part in (key[3:15], key[-18:]) if part.encode() in found] == []
+
+
+def test_without_a_standard_output_no_key_is_issued(issue_to, mongod):
+    assert issue_to(None) == (1, "", "Error: Standard output is closed: no key was issued.\n")
+    assert mongod["keys"].count_documents({}) == 0
+
+
+@pytest.fixture
+def profiled(mongod):
+    """A store that writes down every operation."""
+    mongod.command("profile", 2)
+    yield mongod
+    mongod.command("profile", 0)
+    mongod.drop_collection("system.profile")
+
+
+def links(service, key):
+    """Follow the links of a report, and return what they end with."""
+    response = service.get("/report?report_time=2026-11-16T00:00:00", headers={"Authorization": f"APIKEY {key}"}).json
+    result = [response[name].rpartition("/")[2] for name in ("report_link", "report_page")]
+    assert [service.get(f"/report/{link}", buffered=True).status_code for link in result] == [200, 200]
+    return result
+
+
+def dump(client):
+    """Return every document of every database, as BSON."""
+    result = []
+    for name in client.list_database_names():
+        db = client.get_database(name, codec_options=CodecOptions(RawBSONDocument))
+        result += [bytes(doc.raw) for collection in db.list_collection_names() for doc in db[collection].find()]
+    return b"".join(result)
+
+
+def test_a_dump_of_every_database_contains_no_key_and_no_link(issue, command, profiled):
+    load(profiled, drivers=[make_driver()])
+    command("reports", "build", "--fleet", "f1", "--report-date", "2026-11-16")
+    issued = [issue(), issue("f1", "--expires-in-days", "30")]
+    service = Service(profiled)
+    secrets = [secret for key in issued for secret in (key, *links(service, key))]
+    raw = dump(profiled.client)
+    assert all(part in raw for part in (b"keysExamined", api_keys.digest(issued[0]).encode()))
+    assert [part for key in secrets for part in (key, key[3:33], key[3:15], key[-18:]) if part.encode() in raw] == []

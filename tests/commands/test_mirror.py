@@ -2,6 +2,7 @@
 
 import functools
 import json
+import signal
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -18,7 +19,7 @@ from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
 from tests.fleet_states import differences, empty
 from tests.original_service import KEY, Original, drop, respond
-from tests.service_process import free_port
+from tests.service_process import COMMAND, ServiceProcess, free_port
 from tests.store_contents import everything, load
 
 TRIPS = [
@@ -414,3 +415,17 @@ def test_a_setting_of_the_client_that_cannot_be_used_is_named(run, original, mon
     monkeypatch.setenv(setting, value)
     result = run(original, status=1)
     assert (setting in result.stderr, result.stderr.count("\n"), "secret" in result.stderr) == (True, 1, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_that_follows(serve, mongod_uri, mongod, tmp_path, number):
+    original = Original()
+    original.load(drivers=DRIVERS)
+    url = serve(original)
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "MIRROR_KEY": KEY}
+    words = (COMMAND, "mirror", "--from", url, "--fleet", "f1", "--follow")
+    with ServiceProcess(tmp_path, words=words, folder=tmp_path, **settings) as process:
+        process.read(1)
+        process.process.send_signal(number)
+        assert process.process.wait(60) == 0
+    assert (process.output, process.errors) == ([f"{url}: 4 loaded, 0 rejected"], "f1: a new fleet\n")

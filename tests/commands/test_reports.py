@@ -306,3 +306,10 @@ def test_a_report_stopped_before_any_operation_is_that_of_before_and_leaves_noth
     with time_machine.travel(datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2), tick=False):
         assert build().exit_code == 0
     assert file_ids(mongod) == used_ids(mongod) | replaced
+
+
+def test_the_seven_days_are_whole_and_end_before_the_date(command, mongod, load):
+    times = ("08T23:59", "09T00:00", "15T23:59", "16T00:00")
+    load(*(make_trip(f"2026-03-{time}", f"d{n}") for n, time in enumerate(times)))
+    command("reports", "build", *WORDS)
+    assert [row["trip_count"] for row in rows(mongod)] == ["", "1", "1", ""]

@@ -300,3 +300,10 @@ def test_the_service_logs_that_its_user_is_refused(server, log, user, password, 
     lines = [line for line in log() if line["level"] != "info"]
     assert [line["event"] for line in lines if "SECRET_KEY" not in line["event"]] == 3 * [message]
     assert "canary" not in str(lines)
+
+
+def test_follow_ends_when_its_password_is_refused(server, monkeypatch):
+    # A second attempt would be a ValueError.
+    monkeypatch.setattr("scripts.ingest.follow.RETRY_SECONDS", -1)
+    with MongoClient(server.uri_of("root", "canary")) as client, pytest.raises(OperationFailure):
+        Following(client[NAME]).catch_up()

@@ -191,3 +191,9 @@ def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, l
     rebuild()
     assert verify() == (0, ["f1: 0 days compared: no differences"])
     assert mongod.fleet_drivers.find_one({"fleet": "f1", "offset": -1})["driver_count"] == 250
+
+
+def test_days_are_right_after_a_rebuild_that_ended_after_its_first_transaction(loaded, mongod):
+    mongod.trips.update_many({"fleet": "f1"}, {"$set": {"distance_miles": 7}})
+    next(rebuild_fleet(Store.of(mongod), "f1"))
+    assert differences(mongod) == []

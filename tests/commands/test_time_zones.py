@@ -158,3 +158,25 @@ def test_a_command_names_a_time_zone_that_this_host_does_not_know(run_main, mong
         "{'_id': 'f1'}: this host does not know the time zone Mars/Olympus. Update its time zone database, or the "
         "package tzdata."
     )
+
+
+def test_a_date_has_room_for_its_trips_while_others_leave_it(mongod, set_zone, small_steps, monkeypatch):
+    monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 24)
+    moments = [f"2026-07-{day}T{hour:02}:30" for day in (10, 11, 12) for hour in range(24)]
+    load(mongod, *(make_trip(moment, trip_id=moment) for moment in moments))
+    for zone in ("America/Denver", "Asia/Kolkata", "UTC"):
+        set_zone(zone)
+        assert mongod.trip_details.count_documents({}) == len(moments)
+        assert mongod.trip_changes.count_documents({"deleted_at": {"$exists": True}}) == 0
+
+
+def test_a_trip_without_a_date_in_the_years_1_to_9999_is_invalid(command, mongod, set_zone, write_lines):
+    trips = [make_trip("0001-01-01T03:00", trip_id="first"), make_trip("0001-01-01T08:00", trip_id="second")]
+    load(mongod, *trips)
+    set_zone("America/Denver", status=1)
+    assert dates_driven(mongod) == {("d1", "0001-01-01"): 1}
+    result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips", *trips)))
+    assert "trip_start_time: Its date in America/Denver is not in the years 1 to 9999." in result.output
+    set_zone("UTC")
+    assert dates_driven(mongod) == {("d1", "0001-01-01"): 2}
+    assert differences(mongod) == []
