@@ -29,10 +29,10 @@ def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownRecord if there are none.
 
     `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,
-    groups, driver_id).
+    groups, period, driver_id, search_text).
     """
     if scope.driver_id is None:
-        match = {"fleet": scope.fleet, "groups": group}
+        match = {"fleet": scope.fleet, "groups": group, "period": PROFILE}
         options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": DRIVERS_A_BATCH}
         found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
         if driver_ids := [profile["driver_id"] for profile in found]:
@@ -58,8 +58,11 @@ def get_driver_count(store: Store, scope: Scope, group: str) -> int:
 
 
 def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Sequence[str]) -> list[str]:
-    """Return those of the drivers who are in a group. Index: driver_periods (fleet, groups, driver_id)."""
-    match = {**scope.match_drivers(driver_ids), "groups": group}
+    """Return those of the drivers who are in a group.
+
+    Index: driver_periods (fleet, groups, period, driver_id, search_text).
+    """
+    match = {**scope.match_drivers(driver_ids), "groups": group, "period": PROFILE}
     found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, batch_size=DRIVERS_A_BATCH).hint(INDEX)
     return [profile["driver_id"] for profile in found]
 

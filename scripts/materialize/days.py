@@ -25,6 +25,8 @@ DAILY_SUMMARY = DailySummary()
 Pipeline = list[dict[str, Any]]
 # What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
 PeriodIdentity = tuple[str, str, str]
+# The groups of each driver who is in any.
+Groups = Mapping[str, list[str]]
 # Totals by insurance period.
 Totals = Mapping[str, Mapping[str, Any]]
 # What identifies a day, and what it has of each trip.

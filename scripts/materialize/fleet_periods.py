@@ -13,14 +13,12 @@ from app.store import Document, Store
 from app.store.groups import OF_COUNT
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
-from scripts.materialize.days import Day, PeriodIdentity, group_by_dates
+from scripts.materialize.days import Day, Groups, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
 
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
 COUNT_FIELDS = {"_id": 0, "segment": 1, "driver_count": 1}
 CONTRIBUTIONS = {"driver_id": 1, "start_date": 1, "contribution": 1, "parts": 1}
-# The groups of each driver who is in any.
-Groups = Mapping[str, Collection[str]]
 # The groups of drivers before and after a change, by driver_id.
 GroupChanges = Mapping[str, tuple[Collection[str], Collection[str]]]
 # Documents of `fleet_periods` by SumKey.
@@ -132,12 +130,13 @@ def change_driver_counts(store: Store, fleet: str, groups: GroupChanges) -> Flee
 def count_drivers(store: Store, fleet: str) -> FleetPeriods:
     """Return the number of drivers of each group, by their stored profiles. A stored one without drivers is None.
 
-    Indexes: driver_periods (fleet, groups, driver_id), fleet_periods (fleet, segment, period, start_date).
+    Indexes: driver_periods (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period,
+    start_date).
     """
     stored = store.fleet_periods.find({"fleet": fleet, "segment": {"$gt": ""}, **OF_COUNT}, COUNT_FIELDS)
     counts = {count["segment"]: 0 for count in stored}
     pipeline: list[Document] = [
-        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
+        {"$match": {"fleet": fleet, "groups": {"$exists": True}, "period": PROFILE}},
         {"$project": {"_id": 0, "groups": 1}},
         {"$unwind": "$groups"},
         {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
@@ -226,7 +225,7 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     """Return the days, weeks and months of all segments that begin in a month, added up from those of all drivers.
 
     `month` is its first date. A stored one without drivers is None. Indexes: driver_periods (fleet, period, driver_id,
-    start_date) and (fleet, groups, driver_id), fleet_periods (fleet, segment, period, start_date).
+    start_date) and (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period, start_date).
     """
     match = {"period": {"$in": PERIODS}, "start_date": {"$gte": month, "$lte": last_of_month(month)}}
     stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(SumKey._fields, 1))
@@ -241,7 +240,7 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
 def find_members(store: Store, fleet: str) -> dict[str, list[str]]:
     """Return the drivers of each group, as the stored profiles have them."""
     members = defaultdict[str, list[str]](list)
-    match = {"fleet": fleet, "groups": {"$exists": True}}
+    match = {"fleet": fleet, "groups": {"$exists": True}, "period": PROFILE}
     for profile in store.driver_periods.find(match, GROUPS).hint("groups"):
         for group in profile["groups"]:
             members[group].append(profile["driver_id"])

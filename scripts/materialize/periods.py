@@ -15,7 +15,7 @@ from schemas.fleet import IMPLAUSIBLE_COUNT, NO_INSURANCE_PERIOD
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import AMOUNTS, EVENT_TOTALS, TOTALS, DrivingSummary
-from scripts.materialize.days import Day, PeriodIdentity, Pipeline, Totals, contribute, group_by_dates
+from scripts.materialize.days import Day, Groups, PeriodIdentity, Pipeline, Totals, contribute, group_by_dates
 from scripts.materialize.versions import render_json, version_of
 
 DRIVING_SUMMARY = DrivingSummary()
@@ -44,11 +44,12 @@ ARRAYS: Mapping[LongPeriodName, Mapping[str, Any]] = {
 
 
 def make_periods(
-    store: Store, fleet: str, period: LongPeriodName, days: Iterable[Day]
+    store: Store, fleet: str, period: LongPeriodName, days: Iterable[Day], groups: Groups
 ) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of the weeks or months of days, or None for one without trips.
 
-    They are built from the stored documents of their days. A week that ends after the year 9999 has no document.
+    They are built from the stored documents of their days, and have the groups of their drivers. A week that ends after
+    the year 9999 has no document.
     """
     first_of, _ = FIRST_AND_LAST_DATE[period]
     firsts = {Day(driver_id, first_of(date)) for driver_id, date in days}
@@ -68,9 +69,8 @@ def make_periods(
             totals = _add_up_days(store, fleet, have_parts, dates)
             for driver_id, of_driver in sums.items():
                 identity = (driver_id, period, first)
-                documents[identity] = _make_period(
-                    fleet, identity, dates, **of_driver, insurance_periods=totals.get(driver_id)
-                )
+                of_driver |= {"insurance_periods": totals.get(driver_id), "groups": groups.get(driver_id, [])}
+                documents[identity] = _make_period(fleet, identity, dates, **of_driver)
     return documents
 
 
@@ -101,12 +101,14 @@ def _make_period(
     implausible_trip_count: int,
     days: list[str],
     insurance_periods: Totals | None,
+    groups: list[str],
     **of_days: list[Any],
 ) -> Document:
     """Return the document of a week or month: its summary as rendered JSON, in two fragments, and what ranks drivers.
 
     Both are absent if no trip is counted. A month also has the calendar of its days, and `day_totals`: parallel arrays
-    with the version and the totals of each date, null for one without trips, which windows add up.
+    with the version and the totals of each date, null for one without trips, which windows add up. The `groups` are
+    absent without any, and no part of the version.
     """
     driver_id, period, start_date = identity
     summary, fragments, ranked = make_driving_summary(totals), {}, {}
@@ -124,6 +126,7 @@ def _make_period(
         **contribute(summary, implausible_trip_count, insurance_periods),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
+        **({"groups": groups} if groups else {}),
     }
 
 

@@ -1,5 +1,6 @@
 """The one way from sources to read models: `materialize` writes them in the order in which they follow."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
 from schemas.identity import make_id, match_ids
 from schemas.periods import DAY, LONG_PERIODS, now_ms
-from scripts.materialize.days import Day, days_of, make_days
+from scripts.materialize.days import Day, Groups, days_of, make_days
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import (
     GroupChanges,
@@ -57,7 +58,11 @@ def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trip
     days = {*days, *changed_days}
     count = write(store, fleet, build_trips(store, fleet, changed))
     count += write(store, fleet, build_days(store, fleet, days))
-    return count + write(store, fleet, _build_drivers(store, fleet, {*driver_ids, *(day.driver_id for day in days)}))
+    profiles = make_profiles(store, fleet, {*driver_ids, *(day.driver_id for day in days)})
+    differing, groups = _select_profiles(store, fleet, profiles)
+    count += write(store, fleet, _build_drivers(store, fleet, differing, groups))
+    _write_groups(store, fleet, groups)
+    return count
 
 
 def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
@@ -77,28 +82,40 @@ def build_trips(store: Store, fleet: str, trips: Trips) -> Iterator[Step]:
     yield store.trip_changes, {(_id,): entry for _id, entry in make_entries(store, fleet, trips).items()}
 
 
-def build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
-    """Yield the days, then their weeks and months, then those of the fleet."""
+def build_days(store: Store, fleet: str, days: Iterable[Day], groups: Groups | None = None) -> Iterator[Step]:
+    """Yield the days, then their weeks and months, then those of the fleet.
+
+    The weeks and months have these `groups` of their drivers, by default those of the stored profiles.
+    """
     days = set(days)
-    groups = find_stored_groups(store, fleet, {day.driver_id for day in days})
+    stored_groups = find_stored_groups(store, fleet, {day.driver_id for day in days})
     documents = make_days(store, fleet, days)
     # Before the yield: the sums lose the contributions of the stored documents, which the caller then replaces.
-    sums = change_sums(store, fleet, DAY, documents, groups)
+    sums = change_sums(store, fleet, DAY, documents, stored_groups)
     yield store.driver_periods, documents
     for period in LONG_PERIODS:
-        documents = make_periods(store, fleet, period, days)
-        sums |= change_sums(store, fleet, period, documents, groups)
+        documents = make_periods(store, fleet, period, days, stored_groups if groups is None else groups)
+        sums |= change_sums(store, fleet, period, documents, stored_groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
 
 
-def _build_drivers(store: Store, fleet: str, driver_ids: Iterable[str]) -> Iterator[Step]:
+def _build_drivers(store: Store, fleet: str, differing: Documents, groups: GroupChanges) -> Iterator[Step]:
     """Yield what follows from the profiles that differ: the fleet's sums of groups, these profiles, and the list."""
-    differing, groups = _select_profiles(store, fleet, make_profiles(store, fleet, driver_ids))
     yield store.fleet_periods, change_groups(store, fleet, groups) | change_driver_counts(store, fleet, groups)
     yield store.driver_periods, differing
     if differing:
         yield store.fleet_drivers, make_list(store, fleet, [driver_id for driver_id, *_ in differing])
+
+
+def _write_groups(store: Store, fleet: str, groups: GroupChanges) -> None:
+    """Write the groups into the weeks and months of drivers in whom these differ, of whatever date."""
+    drivers = defaultdict[tuple[str, ...], list[str]](list)
+    for driver_id, (_, after) in groups.items():
+        drivers[*after].append(driver_id)
+    for names, driver_ids in drivers.items():
+        match = {"fleet": fleet, "period": {"$in": LONG_PERIODS}, "driver_id": {"$in": driver_ids}}
+        store.driver_periods.update_many(match, {"$set": {"groups": names}} if names else {"$unset": {"groups": ""}})
 
 
 def _has_changed(detail: Document | None, stored: Document | None) -> bool:

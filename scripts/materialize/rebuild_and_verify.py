@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -13,7 +13,7 @@ from app.store.fleets import FORMAT, get_time_zone
 from schemas.periods import DAY, PERIODS, PROFILE, midnight
 from scripts.command_line.batches import batches
 from scripts.materialize.days import Day
-from scripts.materialize.drivers import make_list, make_profiles
+from scripts.materialize.drivers import find_groups_of, make_list, make_profiles
 from scripts.materialize.fleet_periods import add_up_month, count_drivers, find_months
 from scripts.materialize.read_models import (
     IDENTITY_FIELDS,
@@ -146,9 +146,9 @@ def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -
             # `since`.
             _, days = select_changed(store, fleet, trips)
             yield from build_trips(store, fleet, trips)
-            yield from build_days(store, fleet, days)
+            yield from _build_days(store, fleet, days)
         case "days", days:
-            yield from build_days(store, fleet, days)
+            yield from _build_days(store, fleet, days)
         case "profiles", driver_ids:
             invalid += find_invalid_drivers(store, fleet, driver_ids)
             yield store.driver_periods, make_profiles(store, fleet, driver_ids)
@@ -158,6 +158,12 @@ def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -
             yield store.fleet_periods, count_drivers(store, fleet)
         case "list", _:
             yield store.fleet_drivers, make_list(store, fleet)
+
+
+def _build_days(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
+    """Yield the steps of days. Their groups are those of the sources: the profiles come later, and may be damaged."""
+    groups = find_groups_of(store, fleet, {day.driver_id for day in days})
+    return build_days(store, fleet, days, groups)
 
 
 def _compare(collection: DocumentCollection, fleet: str, documents: Documents) -> Iterator[str]:

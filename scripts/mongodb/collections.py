@@ -8,8 +8,10 @@ from pymongo import ASCENDING, IndexModel
 from pymongo.errors import OperationFailure
 
 from app.store import COLLECTIONS, READ_MODELS, DocumentCollection, Store
+from app.store.rankings import GROUP_INDEXES as GROUP_RANKING_INDEXES
 from app.store.rankings import INDEXES as RANKING_INDEXES
 from app.store.rankings import ORDERS
+from schemas.periods import PROFILE
 from scripts.mongodb.validators import VALIDATORS
 
 # The change feed reports a deletion for 30 days.
@@ -24,11 +26,13 @@ def _index(name: str, *fields: str, **options: Any) -> IndexModel:
     return IndexModel([(field, ASCENDING) for field in fields], name=name, **options)
 
 
-def _ranking_index(order: str) -> IndexModel:
-    fields = [(field, ASCENDING) for field in ("fleet", "period", "start_date")]
+def _ranking_index(order: str, *, of_groups: bool) -> IndexModel:
+    fields = ("fleet", "groups", "period", "start_date") if of_groups else ("fleet", "period", "start_date")
+    keys = [*((field, ASCENDING) for field in fields), *ORDERS[order]]
     # Days and profiles have no score, and cost the index nothing.
-    ranked = {"fm_score": {"$exists": True}}
-    return IndexModel([*fields, *ORDERS[order]], name=RANKING_INDEXES[order], partialFilterExpression=ranked)
+    ranked = ("fm_score", "groups") if of_groups else ("fm_score",)
+    names = GROUP_RANKING_INDEXES if of_groups else RANKING_INDEXES
+    return IndexModel(keys, name=names[order], partialFilterExpression={name: {"$exists": True} for name in ranked})
 
 
 # Stored in the order of `_id`: a list reads a range of it, and filters what it reads. An index with all filters would
@@ -46,9 +50,13 @@ INDEXES = {
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         # For each order of a ranking an index, because the longer distance comes first in both.
-        *map(_ranking_index, ORDERS),
-        # The profiles of drivers in groups.
-        _index("groups", "fleet", "groups", "driver_id", partialFilterExpression={"groups": {"$exists": True}}),
+        *(_ranking_index(order, of_groups=of_groups) for of_groups in (False, True) for order in ORDERS),
+        # The profiles of drivers in groups, to list and search them on the index alone.
+        _index(
+            "groups",
+            *("fleet", "groups", "period", "driver_id", "search_text"),
+            partialFilterExpression={"groups": {"$exists": True}, "period": PROFILE},
+        ),
     ],
     "fleet_periods": [_index("period", "fleet", "segment", "period", "start_date", unique=True)],
     # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.

@@ -78,6 +78,9 @@ WHOLE = [
 OF_GROUP = [
     ("/groups", 1, 8),
     ("/fleet-aggregate?start_date=2026-03-02&group=even", 4, 5),
+    (f"{RANKING}&group=even", 7, 18),
+    (f"{RANKING}&group=even&page=2", 7, 20),
+    (f"{BEST}&group=even", 7, 18),
     (f"/drivers?{GROUP}", 3, 12),
     (f"/drivers?{GROUP}&search=d", 9, 24),
     (f"{WINDOW}&{GROUP}", 6, 18),

@@ -1,4 +1,4 @@
-"""The number of drivers of each group, whatever changes who is in it."""
+"""What follows from who is in a group, whatever changes that: the number of drivers, and the groups of weeks."""
 
 import pytest
 
@@ -82,3 +82,47 @@ def test_the_commands_set_and_delete(store, counts, command):
     command("groups", "set", "--fleet", FLEET, "--group", "North", stdin="d2\nd3\nd1\n")
     command("groups", "delete", "--fleet", FLEET, "--group", "South")
     assert (counts(), differences(store.db)) == ({"North": 3}, [])
+
+
+# Weeks and months have the groups of their drivers, so that an index has the ranking of a group.
+
+
+@pytest.fixture
+def ranked(store):
+    """Load trips of d1 and d2 in two months, and return a function for the drivers in the rankings of a group."""
+    dates, drivers = ("2026-02-11", "2026-03-11"), ("d1", "d2")
+    trips = [make_trip(f"{date}T08:00", name) for date in dates for name in drivers]
+    load(store.db, *trips, drivers=[make_driver(name, groups=["North"]) for name in drivers])
+
+    def ranked(group):
+        weeks, months = ("2026-02-09", "2026-03-09"), ("2026-02-01", "2026-03-01")
+        found = {tuple(rank(store, group, "week", date)) for date in weeks}
+        (drivers,) = found | {tuple(rank(store, group, "month", date)) for date in months}
+        return drivers
+
+    return ranked
+
+
+def rank(store, group, period, start_date):
+    """Return the drivers of the ranking of a group."""
+    match = {"fleet": FLEET, "groups": group, "period": period, "start_date": start_date}
+    return [row["driver_id"] for row in store.driver_periods.find(match, sort=[("driver_id", 1)])]
+
+
+def test_who_joins_or_leaves_does_so_in_each_week_and_month(store, ranked):
+    assert ranked("North") == ("d1", "d2")
+    load(store.db, drivers=[make_driver("d1", groups=["South"]), make_driver("d2", groups=[])])
+    assert (ranked("North"), ranked("South"), differences(store.db)) == ((), ("d1",), [])
+
+
+def test_a_trip_leaves_the_groups_as_they_are(store, ranked):
+    load(store.db, make_trip("2026-02-12T08:00", "d1"), make_trip("2026-03-12T08:00", "d2"))
+    assert (ranked("North"), differences(store.db)) == (("d1", "d2"), [])
+
+
+@pytest.mark.parametrize("repair", [rebuild_fleet, repair_fleet])
+def test_groups_that_were_written_while_nothing_followed_are_repaired_at_once(store, ranked, repair):
+    store.driver_groups.update_one({"driver_id": "d1"}, {"$set": {"groups": ["South"]}})
+    store.driver_periods.update_many({"driver_id": "d2", "period": "week"}, {"$unset": {"groups": ""}})
+    list(repair(store, FLEET))
+    assert (ranked("North"), ranked("South"), differences(store.db)) == (("d2",), ("d1",), [])
