@@ -7,44 +7,42 @@ another, and a manifest with the number of documents and the digest of each file
 import contextlib
 import datetime
 import gzip
-import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import click
-from bson import decode_file_iter
-from bson.codec_options import CodecOptions
-from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 
-from app.store import SOURCES, Document, Store
+from app.store import Document, Store
 from app.store.reports import BUCKET
+from scripts.admin.manifest import (
+    BACKUP_FORMAT,
+    COLLECTIONS,
+    MANIFEST,
+    RAW,
+    SETTINGS,
+    digest_file,
+    get_path,
+    read_documents,
+    read_manifest,
+)
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.command_line.batches import batches_by_size
-from scripts.command_line.output import OWNER_ONLY, create_private, echo, make_bar
+from scripts.command_line.output import create_private, echo, make_bar, temporary_folder
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
 
-# Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
-# stays for an hour after its report is replaced, so the backup has the files of all its reports.
-COLLECTIONS = (*SOURCES, "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
-# Of the state of a fleet. The rest of it begins from scratch.
-SETTINGS = ("time_zone", "implausible_trips")
 # GridFS creates these indexes at its first write, but not if there are files already.
 FILE_INDEXES = {
     f"{BUCKET}.files": ([("filename", ASCENDING), ("uploadDate", ASCENDING)], False),
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
 }
-MANIFEST = "manifest.json"
-BACKUP_FORMAT = 4
 GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
-RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 
@@ -61,7 +59,8 @@ def backup(folder: Path) -> None:
 
     An invalid document, such as one that was written with bypassDocumentValidation, is backed up and restored as it is.
     """
-    if folder.exists():
+    # A link to nothing does not exist.
+    if os.path.lexists(folder):
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
     with open_store(writes=False, any_format=True) as store, _create(folder) as partial:
         manifest = _write(store, partial)
@@ -76,19 +75,15 @@ def _create(folder: Path) -> Iterator[Path]:
 
     Raises click.ClickException if it cannot be written.
     """
-    partial = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(OWNER_ONLY)
-        yield partial
-        partial.rename(folder)
+        with temporary_folder(folder.with_name(f"{folder.name}.part")) as partial:
+            yield partial
+            partial.rename(folder)
         _sync(folder.parent)
     except OSError as error:
         raise click.ClickException(
             f"{folder} cannot be written: {error.strerror}. Give FOLDER a path in a folder that you can write to."
         ) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 @click.command()
@@ -96,11 +91,11 @@ def _create(folder: Path) -> Iterator[Path]:
 def restore(folder: Path) -> None:
     """Load a backup into an empty database.
 
-    The command checks the digests of all files in FOLDER, loads the data and builds all read models. It loads the keys
-    last, so that nobody can use the API before the restore is complete. If the command was killed, drop the database
-    and run it again.
+    The command checks all files in FOLDER, loads the data and builds all read models. It loads the keys last, so that
+    nobody can use the API before the restore is complete. If the command was killed, drop the database and run it
+    again.
     """
-    manifest = check(folder)
+    manifest = read_manifest(folder)
     with open_store() as store:
         if any(store.db[name].find_one({}, {"_id": 1}) for name in store.db.list_collection_names()):
             raise click.ClickException(
@@ -120,27 +115,6 @@ def restore(folder: Path) -> None:
     echo(f"{folder}: {_format_counts(manifest)} restored")
 
 
-def check(folder: Path) -> Document:
-    """Return the manifest of a backup. Raises click.ClickException if it is invalid, or a file was changed."""
-    try:
-        manifest: Document = json.loads((folder / MANIFEST).read_text())
-        stored_format, collections = manifest["format"], manifest["collections"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise click.ClickException(
-            f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
-        ) from None
-    if stored_format != BACKUP_FORMAT:
-        raise click.ClickException(
-            f"{folder} has the format {stored_format!r}, but this command reads only the format {BACKUP_FORMAT}."
-        )
-    for name, entry in collections.items():
-        if not _file(folder, name).is_file() or _digest(_file(folder, name)) != entry["sha256"]:
-            raise click.ClickException(
-                f"{_file(folder, name)} is missing or was changed since the backup. Use another backup."
-            )
-    return manifest
-
-
 def _write(store: Store, folder: Path) -> Document:
     """Write the files, then the manifest. Returns the manifest."""
     manifest: Document = {
@@ -150,7 +124,7 @@ def _write(store: Store, folder: Path) -> Document:
         "settings": {
             fleet["_id"]: {name: fleet[name] for name in SETTINGS if name in fleet} for fleet in store.fleets.find()
         },
-        "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
+        "collections": {name: _dump(store, name, get_path(folder, name)) for name in COLLECTIONS},
     }
     with create_private(folder / MANIFEST) as file:
         json.dump(manifest, file, indent=2)
@@ -172,25 +146,16 @@ def _dump(store: Store, name: str, path: Path) -> Document:
                 bar.update(1)
         file.flush()
         os.fsync(file.fileno())
-    return {"documents": count, "sha256": _digest(path)}
+    return {"documents": count, "sha256": digest_file(path)}
 
 
 def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
-    with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
-        sized = ((document, len(document.raw)) for document in decode_file_iter(cast(BinaryIO, file), RAW))
+    with make_bar(name, manifest["collections"][name]["documents"]) as bar:
+        sized = ((document, len(document.raw)) for document in read_documents(get_path(folder, name)))
         for batch in batches_by_size(sized, BATCH_DOCUMENTS, BATCH_BYTES):
             documents.insert_many(batch, ordered=False, bypass_document_validation=True)
             bar.update(len(batch))
-
-
-def _file(folder: Path, name: str) -> Path:
-    return folder / f"{name}.bson.gz"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sync(folder: Path) -> None:

@@ -1,8 +1,10 @@
-"""What a reader gets, with nothing hidden: lines, tables, JSON, questions, progress; and private files."""
+"""What a reader gets, with nothing hidden: lines, tables, JSON, questions, progress; and private files and folders."""
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -117,3 +119,24 @@ def create_private(path: Path, mode: str = "x", **options: Any) -> IO[Any]:
     arguments of `open`.
     """
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600), **options)
+
+
+@contextlib.contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Create a folder that only its owner can read, and yield its path. When the block ends, it is removed.
+
+    An earlier one, of a command that was killed, is removed first. Raises FileExistsError for anything else with its
+    name, such as a link.
+    """
+    _remove_folder(path)
+    path.mkdir(OWNER_ONLY)
+    try:
+        yield path
+    finally:
+        _remove_folder(path)
+
+
+def _remove_folder(path: Path) -> None:
+    # shutil.rmtree waits for ever for a pipe.
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)

@@ -4,7 +4,6 @@ import contextlib
 import gzip
 import heapq
 import itertools
-import shutil
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +18,7 @@ from app.store.fleets import get_time_zone
 from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE, midnight
 from scripts.command_line.options import DATE, FLEET, ID, option_once
-from scripts.command_line.output import OWNER_ONLY, echo
+from scripts.command_line.output import OWNER_ONLY, echo, temporary_folder
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
@@ -154,16 +153,21 @@ def _find_days(store: Store, match: Document) -> Iterator[Document]:
 
 @contextlib.contextmanager
 def _replace_files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield a new folder. When the block ends without an error, its files of `names` take the place of earlier ones."""
+    """Yield a new folder. When the block ends without an error, its files of `names` take the place of earlier ones.
+
+    After an error, everything is as before.
+    """
+    is_new = not folder.exists()
     folder.mkdir(OWNER_ONLY, exist_ok=True)
-    # It may be there after a kill.
-    partial = folder.absolute() / "driver-analytics-export.part"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(OWNER_ONLY)
     try:
-        yield partial
-        for name in names:
-            (partial / name).chmod(0o600)
-            (partial / name).replace(folder / name)
-    finally:
-        shutil.rmtree(partial)
+        with temporary_folder(folder.absolute() / "driver-analytics-export.part") as partial:
+            yield partial
+            for name in names:
+                (partial / name).chmod(0o600)
+                (partial / name).replace(folder / name)
+    except BaseException:
+        if is_new:
+            # Another program may have written to it.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise

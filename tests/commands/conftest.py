@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -50,6 +51,15 @@ def run_main(monkeypatch, capfd) -> Callable[..., Ended]:
         return Ended(1, printed.out, f"{printed.err}{code}\n") if isinstance(code, str) else Ended(code or 0, *printed)
 
     return run
+
+
+@pytest.fixture
+def limited_files():
+    """A limit on the size of files that this process writes, as of a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture

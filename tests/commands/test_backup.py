@@ -13,8 +13,9 @@ from pymongo import MongoClient
 from app.store import READ_MODELS, Store
 from schemas.report import ReportWindow
 from scripts.admin import backup
-from scripts.admin.backup import FILE_INDEXES, RAW, check
+from scripts.admin.backup import FILE_INDEXES
 from scripts.admin.keys import issue_driver_keys, issue_key
+from scripts.admin.manifest import RAW, read_manifest
 from scripts.cli import cli
 from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.collections import INDEXES, prepare_collections
@@ -198,11 +199,11 @@ def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_pat
     process.send_signal(signal.SIGKILL)
     process.wait()
     if folder.exists():
-        check(folder)
+        read_manifest(folder)
         folder.rename(tmp_path / "finished")
     assert command("backup", str(folder)).exit_code == 0
     assert not part.exists()
-    check(folder)
+    read_manifest(folder)
 
 
 def test_a_fleet_that_has_only_reports_is_restored_as_a_fleet(command, empty, tmp_path):

@@ -3,6 +3,8 @@
 import datetime
 import gzip
 import json
+import os
+import random
 import re
 from pathlib import Path
 
@@ -13,7 +15,15 @@ import pytest
 from app.store import Store
 from scripts.materialize.fleet_settings import set_settings
 from tests.conftest import Service
-from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_speeding, make_trip
+from tests.factories import (
+    epoch_ms,
+    make_driver,
+    make_event,
+    make_event_summary,
+    make_point,
+    make_speeding,
+    make_trip,
+)
 from tests.store_contents import load
 
 DATA = Path(__file__).parent.parent.parent / "docs" / "data.md"
@@ -138,11 +148,53 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_option(command, loade
     assert re.fullmatch(f"Error: {out} cannot be written: .*\\. Give --out another folder, .*\n", ended.stderr)
 
 
-def test_a_failed_export_leaves_no_files(command, loaded, tmp_path):
+def test_a_failed_export_leaves_no_files_and_no_folder(command, loaded, tmp_path):
     loaded.driver_periods.update_many({}, {"$set": {"json": 1}}, bypass_document_validation=True)
     with pytest.raises(orjson.JSONDecodeError):
         command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
-    assert list((tmp_path / "out").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def many_points(loaded):
+    """A trip whose line takes more than 20,000 bytes when it is compressed, so that `limited_files` has no room."""
+    places = random.Random(7)
+    points = [make_point(n, latitude=places.random(), longitude=places.random()) for n in range(2_000)]
+    load(loaded, make_trip(driver_id="d1", trip_id="long", trail_path=points))
+
+
+@pytest.mark.parametrize("file_format", ["ndjson", "parquet"])
+def test_a_full_disk_leaves_nothing(command, many_points, tmp_path, limited_files, file_format):
+    ended = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"), "--format", file_format)
+    assert (ended.exit_code, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith(f"Error: {tmp_path}/out cannot be written: File too large. Give --out another ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_an_earlier_export_as_it_is(command, loaded, export, request):
+    folder = export()
+    (folder / "mine").mkdir()
+    before = {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()}
+    for fixture in ("many_points", "limited_files"):
+        request.getfixturevalue(fixture)
+    assert command("export", "--fleet", "f1", "--out", str(folder)).exit_code == 1
+    assert {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_empty_folder_that_was_there_stays(command, many_points, tmp_path, limited_files):
+    (tmp_path / "out").mkdir()
+    assert command("export", "--fleet", "f1", "--out", str(tmp_path / "out")).exit_code == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["out"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/tmp"), lambda path: path.write_text("")])
+def test_what_another_user_puts_where_an_export_writes_is_an_error(command, loaded, tmp_path, make):
+    path = tmp_path / "out" / "driver-analytics-export.part"
+    path.parent.mkdir()
+    make(path)
+    ended = command("export", "--fleet", "f1", "--out", str(path.parent))
+    assert "out cannot be written: File exists. Give --out another folder" in ended.stderr
+    assert [*path.parent.iterdir()] == [path]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import gzip
 import itertools
 import json
 import os
-import resource
 
 import pytest
 
@@ -214,15 +213,6 @@ def test_a_rejects_file_that_cannot_be_replaced_is_an_error(load_file, write_lin
     (tmp_path / "trips.ndjson.rejected.ndjson").mkdir()
     result = load_file(write_lines("trips.ndjson", "bad"), status=1)
     assert "rejected.ndjson cannot be written: Is a directory. Choose another folder with --rejects" in result.stderr
-
-
-@pytest.fixture
-def limited_files():
-    """A limit on the size of files that this process writes, as of a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_full_disk_is_an_error_in_one_line(load_file, write_lines, limited_files):
