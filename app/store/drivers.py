@@ -8,7 +8,7 @@ from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import find_profiles
-from app.store.groups import find_drivers_of_group
+from app.store.groups import find_page_of_group
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from schemas.driver import split_words
@@ -68,16 +68,12 @@ def read_list(store: Store, scope: Scope, page_request: PageRequest, array: str)
 def _list_group(store: Store, scope: Scope, group: str, page_request: PageRequest, words: Sequence[str]) -> ListPage:
     """Return a page of the drivers of a group, with values as `read_list` returns them.
 
-    With `words`, it reads the profiles of all drivers of the group, else of those on the page alone.
+    With `words`, they are those whose search text contains all of them. Only the profiles on the page are read.
     """
-    driver_ids = find_drivers_of_group(store, scope, group)
-    if words:
-        found = find_profiles(store, scope.match_drivers(driver_ids), "search_text").items()
-        driver_ids = [name for name, profile in found if all(word in profile["search_text"] for word in words)]
-    on_page = driver_ids[page_request.skip :][: page_request.limit]
-    profiles = find_profiles(store, scope.match_drivers(on_page), "json")
-    versions = [profile["version"] for profile in profiles.values()]
-    return ListPage(len(driver_ids), versions, [profile["json"] for profile in profiles.values()])
+    count, on_page = find_page_of_group(store, scope, group, page_request, words)
+    profiles = find_profiles(store, scope.match_drivers(on_page), "json").values()
+    versions = [profile["version"] for profile in profiles]
+    return ListPage(count, versions, [profile["json"] for profile in profiles])
 
 
 def _search_list(store: Store, scope: Scope, page_request: PageRequest, words: Sequence[str]) -> ListPage:

@@ -25,19 +25,26 @@ MAX_GROUPS_OF_FLEET = 1_000
 DRIVERS_A_BATCH = 10_000
 
 
-def find_drivers_of_group(store: Store, scope: Scope, group: str, limit: int = 0) -> list[str]:
-    """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownRecord if there are none.
+def find_page_of_group(
+    store: Store, scope: Scope, group: str, page_request: PageRequest, words: Sequence[str] = ()
+) -> tuple[int, list[str]]:
+    """Return the number of drivers of a group, and the driver_ids of those on the page, in this order.
 
-    `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,
-    groups, period, driver_id, search_text).
+    With `words`, these are the drivers whose search text contains each of them. Reads the index alone, up to the end of
+    the page, or with `words` all of the group. Index: driver_periods (fleet, groups, period, driver_id, search_text).
+    Raises UnknownRecord.
     """
-    if scope.driver_id is None:
-        match = {"fleet": scope.fleet, "groups": group, "period": PROFILE}
-        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": DRIVERS_A_BATCH}
-        found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
-        if driver_ids := [profile["driver_id"] for profile in found]:
-            return driver_ids
-    raise UnknownRecord(f"No group of this fleet: {group}")
+    count = get_driver_count(store, scope, group)
+    match = {"fleet": scope.fleet, "groups": group, "period": PROFILE}
+    fields: Document = {"_id": 0, "driver_id": 1}
+    options: Any = {"sort": BY_DRIVER, "batch_size": DRIVERS_A_BATCH}
+    if words:
+        # MongoDB would read the documents to find the words itself, because a driver may be in several groups.
+        found = store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX)
+        matches = [driver["driver_id"] for driver in found if all(word in driver["search_text"] for word in words)]
+        return len(matches), matches[page_request.skip :][: page_request.limit]
+    options |= {"skip": page_request.skip, "limit": page_request.limit}
+    return count, [driver["driver_id"] for driver in store.driver_periods.find(match, fields, **options).hint(INDEX)]
 
 
 def check_group(store: Store, scope: Scope, group: str) -> None:

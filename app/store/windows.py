@@ -8,7 +8,7 @@ from orjson import Fragment
 from app.store import Document, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
-from app.store.groups import find_drivers_of_group
+from app.store.groups import find_page_of_group
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_totals
@@ -43,9 +43,11 @@ def find_window(
     """
     page_request = PageRequest(page, limit)
     with store.snapshot():
-        if driver_ids or group is not None:
-            chosen = driver_ids if group is None else find_drivers_of_group(store, scope, group)
-            count, on_page = len(chosen), chosen[page_request.skip :][:limit]
+        on_page: Sequence[str]
+        if group is not None:
+            count, on_page = find_page_of_group(store, scope, group, page_request)
+        elif driver_ids:
+            count, on_page = len(driver_ids), driver_ids[page_request.skip :][:limit]
         else:
             count, _, on_page = read_list(store, scope, page_request, "driver_ids")
         profiles = find_profiles(store, scope.match_drivers(driver_ids or on_page), "json")

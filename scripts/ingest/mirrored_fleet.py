@@ -63,11 +63,11 @@ class MirroredFleet:
         """Load the drivers in the list that are new or were changed. Delete those who lost their trips and are gone."""
         self.listed.clear()
         self._load(DRIVERS, self._read_drivers())
-        gone = self._touched - self.listed.keys()
-        gone -= {*self.store.trips.distinct("driver_id", {"fleet": self.fleet, "driver_id": {"$in": [*gone]}})}
-        for driver_ids in batches(sorted(gone), DELETIONS_PER_TRANSACTION):
-            delete_drivers(self.store, self.fleet, driver_ids)
-        self._touched -= gone
+        for driver_ids in batches(sorted(self._touched - self.listed.keys()), DELETIONS_PER_TRANSACTION):
+            drove = self.store.trips.distinct("driver_id", {"fleet": self.fleet, "driver_id": {"$in": driver_ids}})
+            if gone := {*driver_ids}.difference(drove):
+                delete_drivers(self.store, self.fleet, sorted(gone))
+                self._touched -= gone
         self.read_at = monotonic()
 
     def _read_drivers(self) -> Generator[Record | Rejected]:

@@ -13,8 +13,10 @@ from app.store import Document, Store
 from app.store.groups import OF_COUNT
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
+from scripts.command_line.batches import batches
 from scripts.materialize.days import Day, Groups, PeriodIdentity, group_by_dates
 from scripts.materialize.versions import version_of
+from scripts.mongodb.connection import IDS_PER_COMMAND
 
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
 COUNT_FIELDS = {"_id": 0, "segment": 1, "driver_count": 1}
@@ -232,8 +234,10 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     documents: FleetPeriods = {SumKey(*(document[name] for name in SumKey._fields)): None for document in stored}
     sums = _sum_contributions(store, fleet, match)
     for group, driver_ids in find_members(store, fleet).items():
-        of_group = {**match, "driver_id": {"$in": driver_ids}}
-        sums |= _sum_contributions(store, fleet, of_group, make_segment(group))
+        for batch in batches(driver_ids, IDS_PER_COMMAND):
+            of_batch = {**match, "driver_id": {"$in": batch}}
+            for key, numbers in _sum_contributions(store, fleet, of_batch, make_segment(group)).items():
+                sums[key].update(numbers)
     return documents | {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
 
 

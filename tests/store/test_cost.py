@@ -81,9 +81,10 @@ OF_GROUP = [
     (f"{RANKING}&group=even", 7, 18),
     (f"{RANKING}&group=even&page=2", 7, 20),
     (f"{BEST}&group=even", 7, 18),
-    (f"/drivers?{GROUP}", 3, 12),
-    (f"/drivers?{GROUP}&search=d", 9, 24),
-    (f"{WINDOW}&{GROUP}", 6, 18),
+    (f"/drivers?{GROUP}", 4, 10),
+    (f"/drivers?{GROUP}&page=2", 4, 13),
+    (f"/drivers?{GROUP}&search=d", 4, 13),
+    (f"{WINDOW}&{GROUP}", 7, 16),
     (f"/trips?start_date=2026-03-16&{GROUP}", 6, 66),
     (f"/events?start_date=2026-03-17&{GROUP}", 38, 9),
 ]
