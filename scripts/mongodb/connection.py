@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +13,7 @@ from typing import Any
 import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
+from pymongo.monitoring import ServerHeartbeatListener
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import connect
@@ -21,7 +24,7 @@ from schemas.identity import ids_of_fleet, split_id
 from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, escape
 from scripts.mongodb.collections import prepare_collections
-from scripts.mongodb.embedded_mongod import embedded_mongod, has_database
+from scripts.mongodb.embedded_mongod import FOLDER, embedded_mongod, has_database, is_running
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
@@ -77,13 +80,40 @@ def _confirm_new_database(data_dir: Path) -> None:
         echo(f"{sentence} Creating one.", err=True)
 
 
+class _MongodWatch(ServerHeartbeatListener):
+    """Ends the command, as SIGTERM does, when its embedded MongoDB has ended.
+
+    PyMongo would repeat a transaction for two minutes, and a command that waits for input would not notice.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder, self._is_closed = data_dir.resolve() / FOLDER, False
+
+    def close(self) -> None:
+        """Stop watching: PyMongo may report the end of a server after its client was closed."""
+        self._is_closed = True
+
+    def failed(self, event: object) -> None:
+        """End the command, from a thread of PyMongo, unless the server runs and only does not respond."""
+        if not self._is_closed and not is_running(self._folder):
+            self._is_closed = True
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    def started(self, event: object) -> None:
+        """Do nothing."""
+
+    succeeded = started
+
+
 def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Document]:
     """Return a client of the MongoDB of the settings, which is closed with the stack. Raises click.ClickException."""
     data_dir = Path(config.data_dir)
     if not (config.mongodb_uri or has_database(data_dir)):
         _confirm_new_database(data_dir)
+    uri = enter_mongodb(stack, config)
+    watches = [] if config.mongodb_uri else [stack.enter_context(contextlib.closing(_MongodWatch(data_dir)))]
     options = {"serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS, "readPreference": "primary"}
-    return stack.enter_context(connect(enter_mongodb(stack, config), **options))
+    return stack.enter_context(connect(uri, event_listeners=watches, **options))
 
 
 @contextlib.contextmanager

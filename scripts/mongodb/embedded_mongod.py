@@ -20,11 +20,13 @@ from urllib.parse import quote
 
 import click
 from pymongo import MongoClient
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
 # Long, because a mongod replays its journal after a crash.
 START_SECONDS = 60
 STOP_SECONDS = 30
+# Between the end of its connections and that of the process.
+END_SECONDS = 2
 POLL_SECONDS = 0.05
 # The folder in DATA_DIR with everything of the embedded MongoDB, and the socket in it.
 FOLDER, SOCKET, LOG = "mongodb", "mongod.sock", "mongod.log"
@@ -47,6 +49,7 @@ REPLICA_SET_OPTIONS = ("--replSet", REPLICA_SET, "--setParameter", TRANSACTION, 
 MAX_LOG_BYTES = MIN_FREE_BYTES = 1_000_000
 # A line of the log about an error: what it says, and what the operating system said.
 ERROR = re.compile(r'"s":"[EF]".*?"msg":"(.*?)"(?:.*"error_str":"(.*?)")?.*\n')
+MESSAGE = re.compile(r'"msg":"(.*?)"')
 REMEDY = "Set MONGOD to the path of a mongod, or MONGODB_URI to the address of a MongoDB."
 
 
@@ -99,8 +102,8 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
             yield _uri(folder)
-        except PyMongoError:
-            if os.getpid() == owner and not is_running(folder):
+        except (PyMongoError, SystemExit) as error:
+            if os.getpid() == owner and _has_ended(folder, isinstance(error, ConnectionFailure)):
                 raise MongodFailed(f"The embedded MongoDB ended: {_find_reason(folder / LOG)}") from None
             raise
         finally:
@@ -168,6 +171,14 @@ def is_running(folder: Path) -> bool:
         return not _try_lock(lock)
 
 
+def _has_ended(folder: Path, is_ending: bool) -> bool:
+    """Return whether the server has ended. If it has closed its connections, wait for a moment until it has."""
+    deadline = time.monotonic() + (END_SECONDS if is_ending else 0)
+    while (runs := is_running(folder)) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return not runs
+
+
 def _becomes_primary(folder: Path) -> bool:
     """Make a server primary, and wait for it. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
@@ -186,11 +197,14 @@ def has_database(data_dir: Path) -> bool:
 
 
 def _find_reason(log: Path) -> str:
-    """Return why the server has ended, which is the last error in its log, and where the log is."""
+    """Return why the server has ended: the last error in its log, or else what its last line says; and where it is."""
     with log.open("rb") as file:
         file.seek(max(0, _get_size(log) - MAX_LOG_BYTES))
-        errors = ERROR.findall(file.read().decode(errors="replace").rpartition("SERVER RESTARTED")[2])
-    reason = ": ".join(filter(None, errors[-1])) if errors else "there is no error in its log"
+        lines = file.read().decode(errors="replace").rpartition("SERVER RESTARTED")[2]
+    errors, messages = ERROR.findall(lines), MESSAGE.findall(lines)
+    # The rest of a line may have documents, and be long.
+    last = f", whose last line is '{messages[-1]}'" if messages else ""
+    reason = ": ".join(filter(None, errors[-1])) if errors else f"there is no error in its log{last}"
     # A log on a full disk may have no room for the error.
     if shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
         reason = "its disk is full"

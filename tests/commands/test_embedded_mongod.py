@@ -2,8 +2,11 @@
 
 import contextlib
 import io
+import json
 import os
+import signal
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -11,6 +14,8 @@ import pytest
 from pymongo import MongoClient
 
 from scripts.mongodb.embedded_mongod import embedded_mongod
+from tests.factories import make_trip
+from tests.service_process import COMMAND, wait_until
 
 NOBODY = 65534
 # A mongod that writes an error to its log, which is the ninth argument, and ends.
@@ -104,3 +109,58 @@ def test_a_folder_that_was_moved_keeps_its_data(mongod_uri, data_folder):
     with embedded_mongod(after) as uri, MongoClient(uri) as client:
         assert client.test.things.find_one() == {"_id": 1}
         client.test.things.insert_one({"_id": 2})
+
+
+IMPORT = ("import", "--fleet", "f1", "--trips", "-")
+
+
+@contextlib.contextmanager
+def running(folder, *words):
+    """Run a command with its embedded MongoDB, and yield both: the process, and a client."""
+    settings = {"DATA_DIR": str(folder), "MONGODB_URI": "", "PYTHONUNBUFFERED": "1"}
+    with (
+        embedded_mongod(folder) as uri,
+        MongoClient(uri, serverSelectionTimeoutMS=100) as client,
+        subprocess.Popen([COMMAND, *words], stdin=-1, stdout=-1, stderr=-1, env={**os.environ, **settings}) as process,
+    ):
+        yield process, client.driver_analytics
+
+
+def kill_mongod(folder):
+    os.kill(int((folder / "mongodb" / "mongod.pid").read_text()), signal.SIGKILL)
+
+
+def assert_it_says_so(process, folder):
+    """Assert that a command ends within 30 seconds, with a line that says why."""
+    _, errors = process.communicate(timeout=30)
+    *_, line = errors.decode().splitlines()
+    assert line.startswith("Error: The embedded MongoDB ended: there is no error in its log, whose last line is '")
+    assert line.endswith(f"'. Its log: {folder}/mongodb/mongod.log")
+    assert (process.returncode, b"Traceback" in errors) == (1, False)
+
+
+def test_a_command_that_waits_for_input_ends_with_its_mongod(mongod_uri, data_folder):
+    with running(folder := data_folder / "waits", *IMPORT) as (process, db):
+        process.stdin.write(json.dumps(make_trip()).encode() + b"\n")
+        process.stdin.flush()
+        wait_until(lambda: db.trips.find_one())
+        kill_mongod(folder)
+        assert_it_says_so(process, folder)
+
+
+def test_a_command_that_writes_ends_with_its_mongod(mongod_uri, data_folder):
+    with running(folder := data_folder / "writes", *IMPORT) as (process, db):
+        for number in range(100):
+            process.stdin.write(json.dumps(make_trip(trip_id=f"t{number}")).encode() + b"\n")
+            process.stdin.flush()
+            if number == 50:
+                wait_until(lambda: db.trips.find_one())
+                kill_mongod(folder)
+        assert_it_says_so(process, folder)
+
+
+def test_follow_ends_with_its_mongod(mongod_uri, data_folder):
+    with running(folder := data_folder / "follows", "follow") as (process, _):
+        assert b"Following" in process.stdout.readline()
+        kill_mongod(folder)
+        assert_it_says_so(process, folder)
