@@ -15,14 +15,14 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def batches_by_size(items: Iterable[tuple[T, int]], max_items: int, max_bytes: int) -> Iterator[list[T]]:
-    """Yield the items, each of which comes with its size in bytes, in lists within both limits.
+def batches_by_size(items: Iterable[tuple[T, int]], max_items: int, max_size: int) -> Iterator[list[T]]:
+    """Yield the items, each of which comes with its size, in lists within both limits.
 
     An item that is larger than the limit is a list of its own.
     """
     batch, total = list[T](), 0
     for item, size in items:
-        if batch and (len(batch) == max_items or total + size > max_bytes):
+        if batch and (len(batch) == max_items or total + size > max_size):
             yield batch
             batch, total = [], 0
         batch.append(item)

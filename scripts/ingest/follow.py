@@ -12,11 +12,10 @@ from pymongo.errors import PyMongoError
 
 from app.database import get_refusal
 from app.logs import make_logger
-from app.store import SOURCES, Document, Store
-from schemas.identity import make_id, match_ids, split_id
+from app.store import SOURCES, Store
+from schemas.identity import split_id
 from schemas.periods import now_ms
 from schemas.plausibility import WORDS
-from scripts.command_line.batches import batches_by_size
 from scripts.command_line.metrics_server import serve_metrics
 from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
@@ -26,7 +25,7 @@ from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, 
 from scripts.materialize.days import days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
-from scripts.materialize.sources import InvalidSource, find_invalid_drivers, find_unidentified
+from scripts.materialize.sources import InvalidSource, divide_trips, find_invalid_drivers, find_unidentified
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
@@ -36,9 +35,7 @@ PREFIX = "driver_analytics_follow"
 RETRY_SECONDS = 1.0
 # How often the resume token is stored without changes, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
-# The trips of a transaction end at whichever limit comes first, as those of an import do.
-TRANSACTION_TRIPS = 1_000
-TRANSACTION_BYTES = 16_000_000
+TRIPS_PER_TRANSACTION = 1_000
 
 
 @click.command()
@@ -182,18 +179,10 @@ def divide(
             drivers, trips = fleets[fleet]
             (trips if collection == "trips" else drivers)[identifier] = None
     for fleet, (drivers, trips) in fleets.items():
-        first, *others = _divide_trips(store, fleet, list(trips))
+        first, *others = divide_trips(store, fleet, trips, TRIPS_PER_TRANSACTION) if trips else [[]]
         yield fleet, drivers, first
         for part in others:
             yield fleet, (), part
-
-
-def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[str]]:
-    """Return the trips in lists within the limits of a transaction, at least one list."""
-    pipeline: list[Document] = [{"$match": match_ids(fleet, trip_ids)}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]
-    sizes = {trip["_id"]: trip["size"] for trip in store.trips.aggregate(pipeline)} if trip_ids else {}
-    sized = ((trip_id, sizes.get(make_id(fleet, trip_id), 0)) for trip_id in trip_ids)
-    return [*batches_by_size(sized, TRANSACTION_TRIPS, TRANSACTION_BYTES)] or [[]]
 
 
 @transaction

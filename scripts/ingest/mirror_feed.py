@@ -14,8 +14,8 @@ from scripts.ingest import upstream
 from scripts.ingest.http_client import Request
 from scripts.ingest.mirrored_fleet import NOT_STORED, MirroredFleet, are_equal
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
-from scripts.materialize.sources import describe_errors
-from scripts.materialize.write_sources import delete_trips
+from scripts.materialize.sources import describe_errors, divide_trips
+from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_trips
 
 CHANGE = TripChange()
 
@@ -70,8 +70,8 @@ def _apply_page(mirrored: MirroredFleet, changes: list[Document], *, begins: boo
     stored = mirrored.find_stored(latest)
     deleted = [change for change in latest.values() if change["deleted"]]
     trip_ids = [change["trip_id"] for change in deleted if change["trip_id"] in stored]
-    if trip_ids:
-        delete_trips(mirrored.store, mirrored.fleet, trip_ids)
+    for part in divide_trips(mirrored.store, mirrored.fleet, trip_ids, DELETIONS_PER_TRANSACTION):
+        delete_trips(mirrored.store, mirrored.fleet, part)
     since_ms = max(mirrored.since_ms, midnight(str(get_first_date(get_today(UTC), DAY)), UTC))
     requests, driver_ids = list[Request](), set[str]()
     for trip_id, change in latest.items():

@@ -14,15 +14,13 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Store
 from app.store.fleets import get_settings, get_time_zone
 from schemas.plausibility import LEFT_OUT
-from scripts.command_line.batches import batches
 from scripts.materialize.read_models import materialize
-from scripts.materialize.sources import InvalidSource
+from scripts.materialize.sources import InvalidSource, divide_trips
 from scripts.materialize.trips import get_date, read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import transaction
 
-# Each may have 5,000 events that are written or deleted with it.
-TRIPS_PER_TRANSACTION = 20
+TRIPS_PER_TRANSACTION = 100
 # The fields of the index day_trips, in its order. So the trips of a driver and date follow one another.
 DATED = ("driver_id", "date", "trip_start_time", "trip_id")
 
@@ -71,7 +69,7 @@ def apply_to_trips(store: Store, fleet: str, trip_ids: Iterable[str], invalid: l
 
     Each transaction leaves a trip as it was before or after. Adds the invalid sources to `invalid`.
     """
-    for part in batches(trip_ids, TRIPS_PER_TRANSACTION):
+    for part in divide_trips(store, fleet, trip_ids, TRIPS_PER_TRANSACTION):
         invalid += _apply(store, fleet, part)
         yield len(part)
 

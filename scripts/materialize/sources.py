@@ -4,6 +4,7 @@ A source is invalid if it violates its schema, or if its `_id` is not its identi
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +14,15 @@ from app.store import SOURCES, Document, DocumentCollection, Store
 from schemas.identity import make_id, match_ids
 from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import IDENTIFIERS, StoredDriver, StoredDriverGroups, StoredTrip
+from scripts.command_line.batches import batches, batches_by_size
 from scripts.command_line.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "driver_groups": StoredDriverGroups(), "trips": StoredTrip()}
 # Only the beginning and the end of a longer error are shown: the name of an unknown field may have megabytes.
 MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
+# How many points of trails a transaction reads and writes. MongoDB aborts one that takes long, and a trip may have
+# thousands of events. An event, which is also a document of its own, takes the time of ten points.
+TRANSACTION_POINTS, POINTS_PER_EVENT = 500_000, 10
 MISSING = str(fields.Field.default_error_messages["required"])
 UNKNOWN = Schema().error_messages["unknown"]
 
@@ -41,6 +46,27 @@ class InvalidSource(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.collection} {self.printable_id} is invalid and left out: {self.reason}"
+
+
+def divide_trips(store: Store, fleet: str, trip_ids: Iterable[str], max_trips: int) -> Iterator[list[str]]:
+    """Yield the trips in lists within the limits of a transaction: `max_trips` and TRANSACTION_POINTS.
+
+    What counts are the points and events of the source, and the stored events. A trip that has more is a list of its
+    own.
+    """
+    lengths = {
+        name: {"$size": {"$cond": [{"$isArray": f"${name}"}, f"${name}", []]}} for name in ("trail_path", "events")
+    }
+    for part in batches(trip_ids, max_trips):
+        points = Counter[str]()
+        for trip in store.trips.aggregate([{"$match": match_ids(fleet, part)}, {"$project": lengths}]):
+            points[trip["_id"]] = trip["trail_path"] + POINTS_PER_EVENT * trip["events"]
+        of_trips = {"fleet": fleet, "trip_id": {"$in": part}}
+        group = {"_id": "$trip_id", "count": {"$sum": 1}}
+        for stored in store.trip_events.aggregate([{"$match": of_trips}, {"$group": group}]):
+            points[make_id(fleet, stored["_id"])] += POINTS_PER_EVENT * stored["count"]
+        sized = ((trip_id, points[make_id(fleet, trip_id)]) for trip_id in part)
+        yield from batches_by_size(sized, max_trips, TRANSACTION_POINTS)
 
 
 def read_sources(

@@ -9,13 +9,13 @@ from pymongo import ASCENDING
 from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.identity import make_id, match_ids
-from scripts.command_line.batches import batches
 from scripts.materialize.drivers import add_groups, find_groups, make_groups_source
 from scripts.materialize.read_models import materialize
+from scripts.materialize.sources import divide_trips
 from scripts.materialize.trips import NOT_DELETED, apply_settings, make_trip_detail, read_trips
 from scripts.mongodb.transactions import transaction, write_by_id
 
-# Many, because a deletion reads no trails.
+# A deletion reads no trails, so these are many.
 DELETIONS_PER_TRANSACTION = 500
 OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
 
@@ -130,5 +130,5 @@ def delete_trips_of(
     found = (document.get("trip_id") for document in documents)
     # No valid document can have another one.
     trip_ids = (trip_id for trip_id in found if isinstance(trip_id, str) and not SURROGATE.search(trip_id))
-    for batch in batches(trip_ids, DELETIONS_PER_TRANSACTION):
+    for batch in divide_trips(store, fleet, trip_ids, DELETIONS_PER_TRANSACTION):
         yield delete_trips(store, fleet, batch, condition, tombstones=tombstones)
