@@ -54,3 +54,12 @@ def test_only_the_pages_near_a_changed_driver_get_another_version(service, store
     before = [page(service, n, 100)[0] for n in (1, 2, 3)]
     put(store, [sorted(IDS[:300])[150]], alias="B")
     assert [page(service, n, 100)[0] != before[n - 1] for n in (1, 2, 3)] == [False, True, False]
+
+
+def test_a_page_with_other_drivers_in_the_same_number_has_another_version(service, store):
+    put(store, "bcdefghijk")
+    before, *_ = page(service, 6, 1)
+    put(store, "a")
+    remove(store, "k")
+    version, found, count = page(service, 6, 1)
+    assert (found, count, version != before) == ([make_driver("f", alias="A")], 10, True)

@@ -8,7 +8,7 @@ from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
 from scripts.mongodb.validators import VALIDATORS
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
-from tests.fleet_states import differences
+from tests.fleet_states import FLEET, differences
 from tests.following import Following, make_source
 from tests.store_contents import load
 
@@ -127,3 +127,45 @@ def test_the_lag_is_the_time_since_all_changes_were_applied(clock, following):
         assert following.value("lag_seconds") == 0
         clock.shift(wait_seconds)
         assert following.value("lag_seconds") == wait_seconds
+
+
+def test_a_corrected_document_is_served(mongod, following):
+    load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", alias="A")])
+    for name, field, value in (("trips", "distance_miles", 5.5), ("drivers", "alias", "B")):
+        mongod[name].update_one({}, {"$set": {field: []}}, **BYPASS)
+        following.catch_up()
+        mongod[name].update_one({}, {"$set": {field: value}})
+    following.catch_up()
+    assert differences(mongod) == []
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_a_nullable_field_that_a_stored_driver_lacks_counts_as_null(service, compares):
+    following = Following(service.db)
+    if not compares:
+        following.catch_up()
+    service.db.drivers.insert_one({"_id": "f1/d1", "fleet": FLEET, "driver_id": "d1", "alias": "A"}, **BYPASS)
+    service.db.trips.insert_one(make_source(make_trip()))
+    following.catch_up()
+    travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
+    assert service.get("/drivers").json["drivers"] == [make_driver("d1", alias="A", **travelled)]
+    assert (differences(service.db), following.value("invalid_documents_total")) == ([], 0)
+
+
+def test_a_trip_is_found_by_another_tracking_id(mongod, following):
+    load(mongod, make_trip(trip_id="t1", tracking_id="k"))
+    mongod.trips.update_one({}, {"$set": {"tracking_id": "l"}})
+    following.catch_up()
+    assert (mongod.trip_details.find_one()["tracking_id"], differences(mongod)) == ("l", [])
+
+
+def test_integers_of_any_size_have_the_same_sum(mongod, following):
+    miles = [0.9327299858461501, 0.08254685723487265, 4, 19.581196, 20]
+    trips = [make_trip(f"2026-03-10T{8 + n:02}:00", trip_id=f"t{n}", highway_miles=m) for n, m in enumerate(miles)]
+    mongod.trips.insert_many(
+        make_source(t, highway_miles=bson.Int64(20) if t["trip_id"] == "t4" else t["highway_miles"]) for t in trips
+    )
+    load(mongod, *trips, fleet="imported")
+    following.catch_up()
+    days = mongod.driver_periods.find({"period": "day"}, {"_id": 0, "json": 1})
+    assert len({day["json"] for day in days}) == 1

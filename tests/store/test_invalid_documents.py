@@ -4,7 +4,10 @@ import bson
 import pytest
 from bson.raw_bson import RawBSONDocument
 
+from app.store import Store
 from schemas.fields import MIN_EPOCH_MS
+from schemas.report import ReportWindow
+from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.following import Following, make_source
 from tests.operations import OF_DATA, make_target
@@ -136,3 +139,13 @@ def test_an_invalid_key_is_refused_and_logged_without_its_driver(service, load, 
     lines = log()
     assert service.db["keys"].find_one()["key_id"] in lines[0]["document"]
     assert "d-17" not in str(lines)
+
+
+@pytest.mark.parametrize("change", [{"$unset": {"page": 1}}, {"$set": {"csv.bytes": "x"}}], ids=str)
+def test_an_invalid_report_is_a_defect_and_the_log_names_it(service, load, log, change):
+    load(make_trip("2026-03-10T08:00"))
+    build_report(Store.of(service.db), "f1", ReportWindow(DATE))
+    service.db.reports.update_one({}, change, **BYPASS)
+    log()
+    assert service.get("/report", report_time=f"{DATE}T00:00:00").status_code == 500
+    assert DATE in log()[0]["document"]

@@ -145,3 +145,7 @@ def test_several_commands_may_make_a_new_store_at_once(mongod_uri):
         for name in ("race1", "race2", "race3"):
             list(pool.map(prepare_collections, [Store.of(client[name])] * 4))
             client.drop_database(name)
+
+
+def test_every_collection_has_a_document_that_is_made_invalid():
+    assert {collection for collection, _ in INVALID} == VALIDATORS.keys()

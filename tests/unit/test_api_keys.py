@@ -1,5 +1,6 @@
 """The format of a key, and which keys are accepted: app/store/api_keys.py, and the cache in app/middleware/auth.py."""
 
+import hashlib
 import string
 import zlib
 from contextlib import nullcontext
@@ -106,3 +107,11 @@ def test_refused_keys_do_not_evict_a_cached_key_and_are_accepted_once_they_are_i
     monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
     issue_key(store, "f2")
     assert live.get(KEY).scope == Scope("f2")
+
+
+def test_an_issued_key_has_its_id_and_fleet_until_it_is_revoked(store, live):
+    key = issue_key(store, "f1")
+    stored = store.keys.find_one({"digest": hashlib.sha256(key.encode()).hexdigest()})
+    assert live.get(key) == live.get(key) == keys.ApiKey(stored["key_id"], Scope("f1"))
+    revoke_all(store)
+    assert auth.ApiKeyCache(store, nullcontext).get(key) is None

@@ -1,8 +1,13 @@
 """Dates in a time zone, their weeks and months, and days grouped by driver and date."""
 
+import datetime
+import itertools
 from zoneinfo import ZoneInfo
 
 import pytest
+import time_machine
+from hypothesis import given
+from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from schemas.periods import (
@@ -14,11 +19,14 @@ from schemas.periods import (
     last_of_month,
     midnight,
     monday_of,
+    months_of,
     sunday_of,
 )
 from scripts.command_line.options import TimeZone
+from scripts.materialize.days import Day, group_by_dates
 from tests.factories import epoch_ms
 
+DATES = [f"2026-03-{day}" for day in range(10, 15)]
 # The last second of a date in a time zone, and the first one of the next date.
 CHANGES = [
     ("UTC", "2026-03-10T23:59:59Z", "2026-03-11T00:00:00Z"),
@@ -94,3 +102,43 @@ def test_a_week_is_monday_to_sunday_and_a_month_ends_with_its_last_day(date, mon
     assert (monday_of(date), sunday_of(date), last_of_month(date)) == (monday, sunday, last)
     assert dates_of_period("week", date)[::6] == [monday, sunday]
     assert dates_of_period("month", date) == dates_from(f"{date[:7]}-01", int(last[8:]))
+
+
+@given(st.lists(st.builds(Day, st.sampled_from("abcde"), st.sampled_from(DATES))))
+def test_the_groups_hold_every_day_once_and_no_other(days):
+    groups = list(group_by_dates(days))
+    covered = [Day(*pair) for drivers, dates in groups for pair in itertools.product(drivers, dates)]
+    assert sorted(covered) == sorted(set(days))
+    assert len({tuple(sorted(dates)) for _, dates in groups}) == len(groups)
+    assert all(dates == sorted(dates) for _, dates in groups)
+
+
+@pytest.mark.parametrize("host", ["Pacific/Kiritimati", "Pacific/Niue"])
+def test_a_date_does_not_depend_on_the_time_zone_of_the_host(host):
+    # time-machine sets the time zone of the process to that of the time.
+    with time_machine.travel(datetime.datetime(2026, 3, 10, tzinfo=ZoneInfo(host))):
+        assert date_of(epoch_ms("2026-03-10T05:00"), UTC) == "2026-03-10"
+        assert date_of(epoch_ms("2026-03-10T05:00"), ZoneInfo("America/Denver")) == "2026-03-09"
+
+
+def test_a_skipped_date_begins_with_the_next_one():
+    assert midnight("2011-12-30", ZoneInfo("Pacific/Apia")) == midnight("2011-12-31", ZoneInfo("Pacific/Apia"))
+
+
+@pytest.mark.parametrize(
+    ("time", "zone"), [("0001-01-01T06:00", "America/Denver"), ("9999-12-31T18:30", "Asia/Kolkata")]
+)
+def test_a_time_may_have_no_date_in_a_zone(time, zone):
+    with pytest.raises(ValueError, match=r"out of range|ordinal"):
+        date_of(epoch_ms(time), ZoneInfo(zone))
+
+
+def test_the_months_of_a_window_are_all_that_it_touches():
+    assert months_of("2025-11-30", "2026-02-01") == ["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"]
+    assert months_of("0999-03-31", "0999-03-31") == ["0999-03-01"]
+
+
+def test_the_last_week_of_the_calendar_has_no_sunday():
+    assert monday_of("9999-12-31") == "9999-12-27"
+    with pytest.raises(OverflowError):
+        dates_of_period("week", "9999-12-27")

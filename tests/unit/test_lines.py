@@ -19,7 +19,7 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.ingest import lines
 from scripts.ingest.lines import Input, parse
-from scripts.ingest.records import Rejected, Rejects
+from scripts.ingest.records import TOO_LONG, Rejected, Rejects
 from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
 
@@ -205,3 +205,26 @@ def test_after_100_mb_the_rejects_file_has_the_first_thousand_characters_of_each
 
 def test_an_import_without_rejects_removes_the_earlier_file(rejects, tmp_path):
     assert list(tmp_path.iterdir()) == []
+
+
+@given(st.integers(0, len(json.dumps(TRIP))), st.binary(max_size=3))
+def test_a_trip_with_bytes_changed_anywhere_is_loaded_or_rejected(position, patch):
+    text = json.dumps(TRIP).encode()
+    parsed(text[:position] + patch + text[position + len(patch) :], ImportedTrip())
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize(("content", "oversized"), [(b"y" * 10, False), (b"y" * 11, True), (b" " * 11 + b"y", True)])
+def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
+    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
+    reasons = [parse(number, text).reason for number, text in read(path, content + end)]
+    assert [reason == TOO_LONG for reason in reasons] == [oversized]
+
+
+def test_progress_is_counted_in_bytes_of_the_file(path):
+    packed = gzip.compress(b"a\n" * 1000)
+    path.write_bytes(packed)
+    source = Input(path)
+    assert (source.size, source.consumed) == (len(packed), 0)
+    assert len(list(source.records())) == 1000
+    assert source.consumed == len(packed)

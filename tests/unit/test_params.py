@@ -356,3 +356,29 @@ def test_an_insurance_period_is_one_of_those_that_the_reason_names(clock, value)
         found = reasons(schema, f"start_date=2026-03-16&insurance_period={value}")
         assert found == {"insurance_period": ["Must be one of: 1, 2, 3, none."]}
     assert list(reasons(FleetAggregateParams, "start_date=2026-03-16&period=1")) == ["period"]
+
+
+@pytest.mark.parametrize("text", ["page=0", "page=1&page=1", "limit=101", "start_date=x", ""])
+def test_known_parameters_stay_strict_while_unknown_ones_are_ignored(clock, text):
+    expected = reasons(DriverTripsParams, text)
+    assert reasons(DriverTripsParams, f"nope=1&{text}", "ignore") == expected != {}
+
+
+def test_text_that_is_not_utf_8_may_be_in_another_encoding():
+    (reason,) = reasons(DriversParams, b"search=Mart%EDnez")["search"]
+    assert "bytes of another encoding" in reason
+
+
+def test_raw_utf_8_is_read_like_its_percent_encoding(clock):
+    assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_ids"] == ["é"]
+
+
+@pytest.mark.parametrize("value", [*NO_IDS, "\udcff", "a\udc80"])
+def test_an_identifier_of_the_path_out_of_bounds_is_refused(value):
+    assert list(reasons(TripParams, "", filter_param="trip_id", filter_value=value)) == ["filter_value"]
+
+
+def test_limit_and_page_have_bounds_and_defaults():
+    assert parse(DriversParams, b"limit=100&page=1000000000") == {"limit": 100, "page": 1_000_000_000}
+    assert list(reasons(DriversParams, "limit=101&page=1000000001")) == ["limit", "page"]
+    assert parse(DriversParams, b"") == {"limit": 50, "page": 1}

@@ -221,3 +221,12 @@ def test_a_name_has_at_most_500_characters(field):
     assert check(record, "f1", DRIVERS).document.source[field] == longest[field]
     longer = json.dumps({**longest, field: "a" * 501})
     assert reason(longer, DRIVERS) == f"{field}: Must have at most 500 characters; it has 501."
+
+
+def test_brackets_in_text_are_not_objects():
+    driver = make_driver("d1", alias='{["\\' * 100_000)
+    assert reason(json.dumps(driver), DRIVERS) == "alias: Must have at most 500 characters; it has 400000."
+
+
+def test_a_duplicate_field_of_a_long_line_has_no_name():
+    assert reason('{"a": 0, "b": "%s", "a": 0}' % ("x" * 1_000_000)) == "Contains a field more than once."
