@@ -62,8 +62,8 @@ def live(tmp_path_factory, mongod_uri):
 
 @pytest.fixture(scope="package")
 def busy(tmp_path_factory, mongod_uri):
-    """A service with map tiles that allows eight requests in two seconds."""
-    settings = {**TILES, "RATE_LIMIT": "8 per 2 second"}
+    """A service with map tiles that allows eight requests in two seconds, and a driver four."""
+    settings = {**TILES, "RATE_LIMIT": "8 per 2 second", "DRIVER_RATE_LIMIT": "4 per 2 second"}
     with serve(mongod_uri, tmp_path_factory.mktemp("busy"), "explorer_busy", **settings) as service:
         yield service
 

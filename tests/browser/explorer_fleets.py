@@ -219,14 +219,17 @@ def _named():
 
 
 def _dated_trips():
-    """Yield trips: of today, of each of the 190 days before, and 130 of one day, the last one the worst.
+    """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst.
 
-    And one that has just ended, which is not listed yet.
+    And one that has just ended, which is not listed yet, and one of the first day of the month six months ago.
     """
     now = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
     yield make_trip(f"{now:%Y-%m-%dT%H:%M}", "just ended")
+    month = 12 * now.year + now.month - 7
+    yield make_trip(f"{month // 12}-{month % 12 + 1:02}-01T00:00", "early")
     yield make_trip(days_ago(0, "00:00"), "today")
     yield from (make_trip(days_ago(days), "steady") for days in range(1, 191))
+    yield make_trip("0001-01-01T08:00", "steady", trip_id="year 1")
     begin = epoch_ms(last_week(6, "00:00"))
     for number in range(130):
         times = {"trip_start_time": begin + 60_000 * number, "trip_end_time": begin + 60_000 * number + 1000}

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import zlib
 from urllib.parse import quote
 
 import pytest
@@ -15,6 +16,13 @@ from tests.store_contents import issue_key
 pytestmark = pytest.mark.clients
 
 PHONE = 320
+# How many of the elements break a word.
+BROKEN_WORDS = """(elements, word) => elements.filter(({ firstChild: text }) => {
+  const range = document.createRange(), start = text.textContent.indexOf(word);
+  range.setStart(text, start);
+  range.setEnd(text, start + word.length);
+  return range.getClientRects().length > 1;
+}).length"""
 SIGN_IN = "Look at your fleet, or your own driving"
 MAX_REQUESTS, MAX_BYTES = 24, 71_000
 # The views of each fleet.
@@ -201,7 +209,7 @@ def test_every_view_is_accessible_and_fits_and_logs_nothing(visit, axe, fleet, w
     assert [url for url in opened.urls if not url.startswith(opened.address)] == []
 
 
-def test_bars_and_swatches_keep_their_colours_where_the_system_sets_the_colours(visit):
+def test_bars_and_swatches_keep_their_colours_on_paper_and_where_the_system_sets_the_colours(visit):
     plain, forced = visit("demo"), visit("demo", forced_colors="active")
     for bar in (".loss-bar .overspeeding", ".columns .overspeeding", ".legend .overspeeding"):
         colours = [
@@ -209,6 +217,10 @@ def test_bars_and_swatches_keep_their_colours_where_the_system_sets_the_colours(
             for opened in (plain, forced)
         ]
         assert colours == ["rgb(217, 115, 13)"] * 2, bar
+    # What the browser draws on paper: each stream of a PDF is compressed, and `rg` sets the colour of what is filled.
+    streams = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)endstream", plain.page.pdf(), re.DOTALL)
+    drawn = b"".join(zlib.decompressobj().decompress(stream) for stream in streams)
+    assert b".851 .451 .051 rg" in drawn
 
 
 def test_a_hostile_name_is_text_in_every_view(visit):
@@ -322,3 +334,11 @@ def test_a_trip_can_be_downloaded_and_its_requests_are_listed_once_to_copy_as_cu
     page.get_by_text("Copied").wait_for()
     line = page.evaluate("navigator.clipboard.readText()")
     assert line == f"curl --compressed -H \"Authorization: APIKEY $KEY\" '{live.address}api/v1/trip/trip_id/long'"
+
+
+def test_no_word_breaks_on_a_phone(visit):
+    page = visit("demo", width=PHONE).page
+    for name in ("Overspeeding", "acceleration"):
+        reasons = page.locator(".why b", has_text=name)
+        assert reasons.count() > 0
+        assert reasons.evaluate_all(BROKEN_WORDS, name) == 0, name

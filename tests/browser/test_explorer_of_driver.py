@@ -116,3 +116,10 @@ def test_a_web_view_of_an_app_needs_no_key_in_an_address_and_gives_it_to_no_othe
     opened.page.route("http://other.invalid/", lambda route: route.fulfill(body="", content_type="text/html"))
     opened.page.goto("http://other.invalid/")
     assert opened.page.evaluate("sessionStorage.length") == 0
+
+
+def test_over_the_limit_of_the_driver_the_page_says_when_it_tries_again(visit, busy):
+    odd = visit("odd", driver="long", service=busy)
+    odd.page.get_by_role("heading", name="Too many requests").wait_for()
+    assert re.search(r"The page tries again in [12] seconds?\.", odd.text())
+    assert odd.wait("score") == "Your score"

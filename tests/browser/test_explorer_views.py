@@ -18,6 +18,23 @@ from tests.service_process import wait_until
 pytestmark = pytest.mark.clients
 
 
+# The labels of columns that are cut by the chart's edge, or less than three pixels from the one before.
+CROWDED_LABELS = """chart => {
+  const box = chart.getBoundingClientRect(), range = document.createRange();
+  const labels = [...chart.querySelectorAll("small")].map((label) => {
+    range.selectNodeContents(label);
+    return range.getBoundingClientRect();
+  }).filter(({ left, right }) => right > box.left && left < box.right);
+  return labels.filter(({ left, right }, i) =>
+    left < box.left || right > box.right || (i > 0 && left < labels[i - 1].right + 3)).length;
+}"""
+# The colours of elements with these classes.
+COLOURS = """names => names.map((name) => {
+  const element = document.createElement("i");
+  element.className = name;
+  document.body.append(element);
+  return getComputedStyle(element).backgroundColor.match(/\\d+/g).map(Number);
+})"""
 # Whether the elements with these selectors are wholly in view, one of them not below the other.
 IN_VIEW = """selectors => {
   const boxes = selectors.map((selector) => document.querySelector(selector).getBoundingClientRect());
@@ -704,3 +721,182 @@ def test_the_first_tab_stop_skips_to_the_content(visit):
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_be_focused()
     assert demo.view() == "#/driver/demo-12"
+
+
+@pytest.mark.parametrize("period", ["week", "month"])
+def test_a_driver_of_the_earliest_period_is_shown_without_a_request_of_what_is_before_it(visit, period):
+    dated = visit("dated")
+    dated.open(f"#/fleet?period={period}&start={start_of(dated, period)}")
+    assert dated.page.get_by_role("link", name=f"Previous {period}").get_attribute("href") is None
+    dated.page.get_by_role("link", name="steady", exact=True).click()
+    dated.wait("steady")
+    assert dated.page.locator(".period .grade").count() == 1
+    assert dated.messages == []
+
+
+def test_a_duration_has_seconds_if_it_is_short(visit):
+    durations = {
+        0: "0 s",
+        59.6: "1 min",
+        115: "1 min 55 s",
+        240: "4 min",
+        600: "10 min",
+        7200: "2 h",
+        8640: "2 h 24 min",
+    }
+    texts = visit("odd").page.evaluate(
+        "seconds => import('./explorer/format.js').then(f => seconds.map(f.duration))", list(durations)
+    )
+    assert [text.replace("\xa0", " ") for text in texts] == list(durations.values())
+
+
+def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
+    odd = visit("odd", "#/trip/long")
+    assert odd.text(".chart .scale span") == "60"
+    assert "Highest speed\n40 mph by GPS" in odd.text(".tiles")
+
+
+def test_a_place_and_a_trip_open_in_openstreetmap_by_a_link_that_tells_it_nothing(visit):
+    page = (odd := visit("odd", "#/trip/no%20trail%2C%20event?event=0")).page
+    link = page.get_by_role("link", name="Open this place in OpenStreetMap")
+    url = "https://www.openstreetmap.org/"
+    expect(link).to_have_attribute("href", f"{url}?mlat=41.30000&mlon=-96.50000#map=17/41.30000/-96.50000")
+    odd.open("#/trip/long")
+    page.get_by_label("Point of the trail").press("End")
+    latitude, longitude = odd.text("output").split(" · ")[-1].split(", ")
+    expect(link).to_have_attribute("href", f"{url}?mlat={latitude}&mlon={longitude}#map=17/{latitude}/{longitude}")
+    expect(link).to_have_attribute("rel", "noreferrer")
+    area = page.get_by_role("link", name="Open the trip in OpenStreetMap")
+    assert area.get_attribute("href").startswith(f"{url}?minlon=-96&minlat=41&maxlon=-95.99")
+    expect(area).to_have_attribute("rel", "noreferrer")
+    assert "If the service has the setting MAP_TILES_URL" in odd.text()
+    assert [address for address in odd.urls if not address.startswith(odd.address)] == []
+
+
+def test_a_replay_moves_along_the_trail_until_pause_or_the_slider_or_another_view(visit):
+    page = (odd := visit("odd", "#/trip/long")).page
+    point, replay = page.get_by_label("Point of the trail"), page.get_by_role("button", name="Replay")
+    replay.click()
+    expect(point).to_have_value(re.compile(r"\d{3,}"))
+    page.get_by_role("button", name="Pause").click()
+    replay.click()
+    point.press("End")
+    assert replay.is_visible()
+    assert odd.text("output").startswith("10:46:39 UTC")
+    replay.click()
+    odd.open("#/fleet")
+    odd.page.evaluate("new Promise((done) => { let n = 0; setInterval(() => ++n === 5 && done(), 50); })")
+    assert odd.messages == []
+
+
+def test_a_search_takes_a_request_of_drivers_and_says_how_many_it_shows(visit):
+    many = visit("many")
+    requested = len(many.urls)
+    many.open("#/search/n99%20DRIVER")
+    many.page.get_by_text("50 of 111 drivers. Type more of the name.").wait_for()
+    assert many.page.locator(".found li").count() == 50
+    found = [url for url in many.urls[requested:] if "/api/v1/" in url]
+    assert [url.split("/api/v1/")[1] for url in found] == [
+        "drivers?search=n99+DRIVER&limit=50",
+        "trip/trip_id/n99%20DRIVER",
+        "trip/tracking_id/n99%20DRIVER",
+    ]
+
+
+def test_a_trail_without_times_is_drawn_as_it_is(visit):
+    measured = measure(visit("odd"), [point | {"timestamp": 0} for point in straight_trail()])
+    assert (len(measured["positions"]), measured["otherTime"], measured["otherPlace"]) == (61, 0, 0)
+    assert {*measured["mph"]} == {None}
+
+
+def test_a_trip_across_the_antimeridian_shows_its_id_an_imperial_scale_and_the_point_that_is_hovered_over(visit):
+    page = (odd := visit("odd", "#/trip/crossing")).page
+    assert odd.text(".lead") == "Trip crossing"
+    assert re.fullmatch(r"\d+ (mi|ft)", odd.text(".leaflet-control-scale"))
+    end = page.locator(".marker.end").bounding_box()
+    page.mouse.move(end["x"] + 5, end["y"] + 5)
+    assert page.get_by_label("Point of the trail").input_value() == "10"
+    assert odd.text("output").endswith(" · 41.25000, -179.90000")
+
+
+def test_a_trip_of_year_1_leads_to_its_driver(visit):
+    dated = visit("dated")
+    assert dated.open("#/trip/year%201").startswith("Trip on Mon, 1 Jan 1, ")
+    dated.page.locator(".up a").click()
+    assert dated.wait("steady") == "steady"
+
+
+def test_an_event_is_above_the_marker_of_the_start_and_the_chosen_one_above_others(visit):
+    page, hostile = (odd := visit("odd")).page, visit("hostile")
+    odd.open("#/trip/long?event=1")
+    # A click fails if another element covers this one.
+    page.locator(".map .hard_brake").click(trial=True)
+    page.locator("#event-0").click()
+    page.locator(".map .rapid_acceleration").click(trial=True)
+    hostile.open("#/trip/__proto__")
+    hostile.page.locator(".map .hard_brake").click(trial=True)
+
+
+def test_events_at_one_place_can_be_told_apart_and_chosen(visit):
+    page = visit("named", "#/trip/crossing").page
+    markers = page.locator(".map .hard_brake")
+    for zoom in (False, True):
+        if zoom:
+            page.get_by_role("button", name="Zoom in").click()
+        for number in range(5):
+            markers.nth(number).click()
+            expect(page.locator(f"#event-{number}")).to_have_attribute("aria-pressed", "true")
+            expect(page.locator(".map .chosen")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_label_of_a_chart_is_cut_or_touches_another(visit, width):
+    dated = visit("dated", width=width)
+    for interval in ("day", "week", "month"):
+        dated.open(f"#/driver/steady?interval={interval}")
+        assert dated.page.locator(".columns").evaluate(CROWDED_LABELS) == 0, interval
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_speeds_on_the_map_have_no_hue_so_they_are_not_those_of_events(visit, scheme):
+    named = visit("named", color_scheme=scheme)
+    speeds, events = (
+        [f"speed-{number}" for number in range(5)],
+        ["phone_use", "overspeeding", "hard_brake", "rapid_acceleration"],
+    )
+    spans = [max(colour) - min(colour) for colour in named.page.evaluate(COLOURS, [*speeds, *events])]
+    assert max(spans[:5]) < 30 < 90 < min(spans[5:])
+    lightness = [sum(colour) for colour in named.page.evaluate(COLOURS, speeds)]
+    assert lightness == sorted(lightness, reverse=scheme == "light")
+
+
+def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
+    dated = visit("dated")
+    for weeks in (10, 22):
+        dated.open(f"#/driver/steady?at={last_week(-7 * weeks, '')[:10]}")
+        assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
+        assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_the_oldest_month_is_shown_as_a_whole(visit):
+    page = (dated := visit("dated")).page
+    dated.open(f"#/driver/steady?interval=month&at={start_of(dated, 'month')}")
+    miles = page.locator(".tiles div", has_text="Distance").locator("dd").inner_text()
+    assert f", {miles}" in page.locator(".columns [aria-current=true]").get_attribute("title")
+    dated.open(f"#/driver/steady?interval=month&at={start_of(dated, 'month', 1)}")
+    expect(page.locator(".tiles div", has_text="Against the month before")).to_contain_text("no change")
+
+
+def test_the_trip_before_may_be_of_an_earlier_day(visit):
+    dated = visit("dated", f"#/driver/steady?interval=day&at={days_ago(9)[:10]}")
+    dated.page.locator(".trips a").click()
+    later = dated.wait("Trip on")
+    dated.page.get_by_role("link", name="Previous trip").click()
+    expect(dated.page.locator("h1")).not_to_have_text(later)
+
+
+def test_whoever_drove_on_any_day_of_the_oldest_month_is_not_listed_as_if_not(visit):
+    dated = visit("dated")
+    dated.open(f"#/idle?period=month&start={start_of(dated, 'month')}")
+    shown = dated.text(".found")
+    assert [name for name in ("busy", "early", "steady", "today") if f"{name}\n" in shown] == ["busy", "today"]

@@ -14,7 +14,7 @@ import pytest
 from tests.factories import make_driver, make_event, make_trip
 from tests.resilience.fleet import MONDAY, issue_key, write_file
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures
-from tests.resilience.processes import Service, program, run_command
+from tests.resilience.processes import ROOT, Service, program, run_command
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.resilience.raw import exchange
 from tests.service_process import wait_until
@@ -279,3 +279,25 @@ def test_no_log_contains_a_key_a_link_or_a_query(proxy, key):
 @BOTH
 def test_no_log_contains_them_while_no_instance_responds(dead, key):
     assert not re.search(f"canary|{key}", canary_log(dead, key))
+
+
+@BOTH
+def test_the_length_0_is_allowed(proxy):
+    assert get(proxy, "/livez", "Content-Length: 0").startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("proxy", ["nginx"], indirect=True, scope="module")
+def test_more_headers_than_nginx_has_memory_for_are_refused(proxy):
+    response = get(proxy, "/livez", *(f"X-{n}: {'x' * 8000}" for n in range(5)))
+    assert response.startswith("HTTP/1.1 431 ")
+    assert '"error":"HeadersTooLarge"' in response
+
+
+def test_the_shipped_configuration_is_valid(tmp_path):
+    folder = ROOT / "deploy"
+    subprocess.run([program("haproxy"), "-c", "-q", "-f", folder / "haproxy.cfg"], check=True)
+    # nginx tries its log files and its pid file, which belong to root.
+    (tmp_path / "nginx.conf").write_text((folder / "nginx.conf").read_text().replace("/var/log/nginx", str(tmp_path)))
+    subprocess.run(
+        [program("nginx"), "-t", "-q", "-c", tmp_path / "nginx.conf", "-g", f"pid {tmp_path}/pid;"], check=True
+    )

@@ -143,3 +143,16 @@ def test_memory_does_not_grow_over_30000_requests(make_service, store, tmp_path,
         more, held = wrk(service, requests, REQUESTS - WARM), held_kb(service)
     report(f"after {count:,} requests, a worker has {warm / 1024:.1f} MB, after {more:,} more {held / 1024:.1f} MB")
     assert held <= warm + SPARE_KB
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_no_request_of_a_single_client_fails_when_an_instance_ends(kind, store, pair, tmp_path, report):
+    # A worker that ends keeps its socket for 2 seconds, and may then reset what nobody else has taken.
+    with Proxy(tmp_path, kind, pair) as proxy, Load(proxy.address, store.key, store.expected, clients=1) as load:
+        for number in range(TIMES):
+            load.more()
+            pair[number % 2].stop()
+            pair[number % 2].start()
+        load.more()
+    report(f"SIGTERM {TIMES} times behind {kind}, one client: {summarize(load.results)}")
+    assert not failures(load.results)

@@ -137,3 +137,18 @@ def test_calls_are_served_uncounted_while_redis_hangs(store, counters, make_serv
 
 def is_counted(response):
     return "X-RateLimit-Remaining" in response.headers
+
+
+def test_the_service_waits_for_a_store_that_is_down_at_its_start(store, make_service, report):
+    with contextlib.ExitStack() as stack:
+        store.server.stop()
+        stack.callback(store.repair)
+        service = stack.enter_context(make_service(MONGODB_URI=store.uri))
+        load = stack.enter_context(Load(service.address, store.key, {**store.expected, **HEALTHY}, pause=0.1))
+        load.more(100)
+        down = list(load.results)
+        store.repair()
+        back = load.recover()
+    report(f"mongod down at the start: {summarize(down)}; then mongod started: good responses within {back:.1f} s")
+    assert failures(down) == {UNAVAILABLE: len(down)}
+    assert set(failures(load.results)) == {UNAVAILABLE}
