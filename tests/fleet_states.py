@@ -1,10 +1,12 @@
 """Batches of the fleet f1, and the states that the store is in after them."""
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bson
+from pymongo import MongoClient
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
@@ -65,3 +67,15 @@ def empty(db: Database) -> None:
     """Delete all documents of the store."""
     for name in COLLECTIONS:
         db[name].delete_many({})
+
+
+@contextlib.contextmanager
+def transaction_lifetime(client: MongoClient, seconds: int) -> Iterator[None]:
+    """Have the server abort transactions after so many seconds, such as those of killed processes."""
+    name = "transactionLifetimeLimitSeconds"
+    earlier = client.admin.command("getParameter", **{name: 1})[name]
+    client.admin.command("setParameter", **{name: seconds})
+    try:
+        yield
+    finally:
+        client.admin.command("setParameter", **{name: earlier})
