@@ -24,7 +24,7 @@ from scripts.materialize.read_models import (
     select_changed,
     write,
 )
-from scripts.materialize.sources import InvalidSource, find_invalid_drivers
+from scripts.materialize.sources import InvalidSource, divide_trips, find_invalid_drivers
 from scripts.materialize.trips import TRIP_ID, read_trips
 from scripts.mongodb.collections import drop_other_indexes, prepare_collections, update_validators
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
@@ -188,7 +188,7 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
 
     The days of a driver may be in several parts.
     """
-    for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
+    for trip_ids in divide_trips(store, fleet, _find_trip_ids(store, fleet, since), TRIPS_PER_PART):
         yield "trips", trip_ids
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
         yield "days", days

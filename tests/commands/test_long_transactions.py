@@ -14,6 +14,7 @@ TRIPS = [make_trip("2026-03-02T12:00", "d1", trip_id=f"t{n}", events=EVENTS) for
 COMMANDS = {
     "erase": ("erase", "--fleet", "f1", "--driver", "d1", "--yes"),
     "prune": ("prune", "--fleet", "f1", "--before", "2026-03-03"),
+    "rebuild": ("rollups", "rebuild", "--fleet", "f1"),
     "set": ("fleets", "set", "--fleet", "f1", "--time-zone", "Pacific/Kiritimati"),
 }
 
@@ -41,6 +42,7 @@ def test_a_command_writes_large_trips_in_several_transactions(mongod, count_tran
 
 def test_follow_writes_large_trips_in_several_transactions(mongod, count_transactions, monkeypatch):
     following = Following(mongod)
+    following.catch_up()
     mongod.trips.delete_many({})
     monkeypatch.setattr(sources, "TRANSACTION_POINTS", 2 * 10 * len(EVENTS))
     assert count_transactions(following.catch_up) == 3
