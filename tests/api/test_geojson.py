@@ -209,3 +209,17 @@ def test_each_media_type_has_an_etag_of_its_own_which_changes_with_the_trip(serv
 def test_other_endpoints_return_json(loaded, path):
     plain, response = loaded.get(make_target(path)), get_map(loaded, make_target(path))
     assert (response.status_code, response.content_type, response.data) == (200, "application/json", plain.data)
+
+
+@pytest.mark.parametrize("accept", ["application/json", GEO_JSON, GPX])
+def test_all_media_types_have_the_same_vary_header(loaded, accept):
+    response = get_map(loaded, TRIP, accept=accept)
+    not_modified = get_map(loaded, TRIP, accept=accept, headers={"If-None-Match": response.headers["ETag"]})
+    assert set(response.vary) == set(not_modified.vary) == {"Accept", "X-Fields", "Accept-Encoding"}
+
+
+@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
+@pytest.mark.parametrize(("path", "status"), [("/trip/trip_id/t1?page=0", 400), ("/trip/driver_id/t1", 404)])
+def test_errors_are_json(service, path, status, accept):
+    response = get_map(service, path, accept)
+    assert (response.status_code, response.content_type) == (status, "application/json")

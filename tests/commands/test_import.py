@@ -348,3 +348,11 @@ def test_a_write_that_mongodb_refuses_is_reported_at_once_in_one_line(command, r
     assert ended.stderr.startswith("Error: MongoDB: E11000 duplicate key error collection: test.drivers index: unique_")
     assert "one@example.com" not in ended.stderr
     assert everything(unique_emails) == before
+
+
+def test_of_two_imports_of_a_file_at_the_same_time_each_keeps_its_rejects(tmp_path):
+    path = tmp_path / "trips.rejected.ndjson"
+    with Rejects(path) as first, Rejects(path) as last:
+        for rejects, text in ((first, b"1"), (last, b"2")):
+            rejects.add(1, text, "Not JSON.")
+    assert [json.loads(rejects.path.read_text())["input"] for rejects in (first, last)] == ["1", "2"]

@@ -313,3 +313,11 @@ def test_the_seven_days_are_whole_and_end_before_the_date(command, mongod, load)
     load(*(make_trip(f"2026-03-{time}", f"d{n}") for n, time in enumerate(times)))
     command("reports", "build", *WORDS)
     assert [row["trip_count"] for row in rows(mongod)] == ["", "1", "1", ""]
+
+
+def test_the_page_names_the_time_zone_of_the_fleet(command, mongod, load):
+    set_settings(Store.of(mongod), "f1", time_zone="America/Denver")
+    load(*busy_fleet())
+    command("reports", "build", *WORDS)
+    file = mongod.reports.find_one({"fleet": "f1"})["page"]
+    assert b"America/Denver" in b"".join(read_file(Store.of(mongod), file))

@@ -362,3 +362,11 @@ def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp
     log.write_text("an earlier start\n")
     line = serve_error(MONGOD="/bin/true")
     assert "/bin/true wrote no log. Set MONGOD" in line
+
+
+@pytest.mark.parametrize("name", ["x" * 84, "ab,c", "a:b", "a[b", "a]b", os.fsdecode(b"a\xff")])
+def test_a_data_dir_that_no_socket_can_be_in_is_an_error_in_one_line(serve_error, mongod_uri, tmp_path, name):
+    line = serve_error(DATA_DIR=str(tmp_path / name))
+    assert re.match(
+        r"Error: '.*' cannot be the socket of the embedded MongoDB\. Set DATA_DIR to a path of at most 83", line
+    )

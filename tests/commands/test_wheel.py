@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.factories import make_trip
-from tests.service_process import ROOT, ServiceProcess
+from tests.service_process import ROOT, ServiceProcess, wait_until
 
 pytestmark = pytest.mark.large
 
@@ -86,3 +86,14 @@ def test_a_missing_extra_is_named_in_one_line(run, extra, words):
     ended = run(*words.split())
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
     assert ended.stderr.startswith(f"Error: The extra {extra} is not installed (")
+
+
+def test_the_openapi_document_is_that_of_the_service(run, service):
+    assert json.loads(run("openapi").stdout)["paths"] == service.get("/openapi.json")[1]["paths"]
+
+
+def test_gunicorn_serves_with_the_settings_of_the_package(programs, mongod_uri, tmp_path):
+    words = (programs / "gunicorn", "-c", "python:scripts.server.gunicorn_conf", "wsgi:app")
+    with ServiceProcess(tmp_path, words=words, folder=tmp_path, MONGODB_URI=mongod_uri) as process:
+        wait_until(process.responds)
+        assert process.get("/healthz") == (200, {"status": "ok"})

@@ -1,8 +1,12 @@
 """Hooks of Schemathesis, which run in its own process; schemathesis.toml names this module."""
 
+import atexit
+import json
 import os
 import re
 import zlib
+from collections import Counter
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import schemathesis
@@ -20,6 +24,7 @@ from tests.contract.fleet import (
     TRIP_IDS,
 )
 
+RESPONSES_FILE = Path(os.environ["CONTRACT_RESPONSES"])
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
 REAL = {
@@ -49,6 +54,7 @@ UNSAID = {"start_date", "end_date", "report_time", "cursor", "search"}
 
 # By path: the schemas of the parameters with real values, by name, and the content of a good response.
 parameters, contents = {}, {}
+response_counts = Counter()
 
 
 @schemathesis.hook
@@ -160,3 +166,17 @@ def before_call(context, case, kwargs):
     kinds = list(contents[case.operation.path])
     if case.meta and case.meta.phase.name.value != "coverage" and len(kinds) > 1:
         case.headers["Accept"] = kinds[_number(case, "Accept") % len(kinds)]
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Count the responses to generated requests."""
+    if case.meta:
+        kind = (case.operation.label, case.meta.phase.name.value, case.meta.generation.mode.value)
+        response_counts[*kind, response.status_code] += 1
+
+
+@atexit.register
+def write_response_counts():
+    """Write the counts to a file for the test: operation, phase, mode, status and how many."""
+    RESPONSES_FILE.write_text(json.dumps([[*kind, count] for kind, count in sorted(response_counts.items())]))

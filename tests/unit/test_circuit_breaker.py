@@ -79,3 +79,20 @@ def test_an_open_circuit_lets_one_probe_through_and_refuses_the_others(breaker, 
         for _ in range(2):
             with pytest.raises(CircuitOpen), breaker.guard():
                 pass
+
+
+def test_only_a_probe_runs_within_the_context_of_probes():
+    entered = []
+
+    @contextlib.contextmanager
+    def probe():
+        entered.append("entered")
+        yield
+        entered.append("left")
+
+    breaker = CircuitBreaker(is_outage, probe)
+    call(breaker, TimeoutError())
+    assert entered == []
+    call(breaker)
+    call(breaker)
+    assert entered == ["entered", "left"]
