@@ -32,13 +32,15 @@ Line = dict[str, Any]
 class Fleet(NamedTuple):
     """A fleet whose drivers all have `trips_a_day` trips on each date.
 
-    `points` has the dates, oldest first, and the number of trail points of each trip of the date.
+    `points` has the dates, oldest first, and the number of trail points of each trip of the date. All drivers are in
+    the `group`, if there is one.
     """
 
     name: str
     drivers: int
     trips_a_day: int
     points: dict[datetime.date, int]
+    group: str = ""
 
     @property
     def dates(self) -> list[datetime.date]:
@@ -83,8 +85,9 @@ def _write(path: Path, lines: Iterable[Line]) -> Path:
 
 def _drivers(fleet: Fleet) -> Iterator[Line]:
     dates = {"first_travel_date": str(fleet.dates[0]), "last_travel_date": str(fleet.dates[-1])}
+    of_group = {"groups": [fleet.group]} if fleet.group else {}
     for driver in fleet.driver_ids:
-        yield {"driver_id": driver, "email": f"{driver}@example.com", **NAMES, **dates}
+        yield {"driver_id": driver, "email": f"{driver}@example.com", **NAMES, **dates, **of_group}
 
 
 def _trips(fleet: Fleet, dates: Iterable[datetime.date]) -> Iterator[Line]:

@@ -41,7 +41,8 @@ class Row(NamedTuple):
     """A row: its name, its paths below the API in a fleet, and what it requests besides.
 
     `prepare` turns the requests into those that are measured, which depend on the responses of a server. A row that
-    `counts_drivers` may cost more in a fleet of more drivers.
+    `counts_drivers` may cost more in a fleet of more drivers, and on a later page. One that `counts_trips` may cost
+    more in a fleet of more trips, and one that `skips_drivers` on a later page.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Row(NamedTuple):
     prepare: Callable[[Server, Sequence[Request]], Sequence[Request]] = lambda _, requests: requests
     status: int = 200
     counts_drivers: bool = False
+    counts_trips: bool = False
+    skips_drivers: bool = False
 
     def requests(self, server: Server, fleet: Fleet, key: str) -> Sequence[Request]:
         """Return its requests to a server, with the key of the fleet. Raises Failed if the server lacks the row."""
@@ -96,7 +99,7 @@ def _window(fleet: Fleet) -> str:
 
 def _list(fleet: Fleet, path: str) -> str:
     """Return the path of a page of a list by cursor, for the newest two weeks."""
-    return f"{path}?start_date={fleet.dates[-14]}&limit={PAGE}"
+    return f"{path}?start_date={fleet.dates[-14:][0]}&limit={PAGE}"
 
 
 def _searches(fleet: Fleet) -> list[str]:
@@ -128,6 +131,31 @@ ROWS = {
         Row("changes", lambda _: [f"/changes?limit={PAGE}"]),
         Row("changes, nothing new", lambda _: [f"/changes?limit={MOST_CHANGES}"], prepare=read_feed),
         Row(WITHOUT_DATA, lambda _: ["/healthz"], has_peer=True),
+    )
+}
+
+# Those of a fleet with a group, of which all drivers are.
+GROUP_ROWS = {
+    row.name: row
+    for row in (
+        Row("groups", lambda _: ["/groups"]),
+        Row("drivers of a group", lambda fleet: [f"/drivers?limit={PAGE}&group={fleet.group}"], skips_drivers=True),
+        Row(
+            "search in a group",
+            lambda fleet: [f"{path}&group={fleet.group}" for path in _searches(fleet)],
+            counts_drivers=True,
+        ),
+        Row(
+            "ranking of a group",
+            lambda fleet: [f"/ranking?period=week&start_date={MONDAY}&limit={PAGE}&group={fleet.group}"],
+            counts_drivers=True,
+        ),
+        # No trip is as long, so a page reads as many as it may.
+        Row(
+            "worst trips of a group, filtered",
+            lambda fleet: [f"{_list(fleet, '/trips')}&order=worst&min_distance_miles=99999&group={fleet.group}"],
+            counts_trips=True,
+        ),
     )
 }
 

@@ -19,7 +19,7 @@ from schemas.periods import PROFILE
 INDEX = "groups"
 # What the document with the number of a group's drivers has in `fleet_periods` besides the segment, and its index.
 OF_COUNT = {"period": PROFILE, "start_date": ""}
-COUNT_INDEX = "period"
+COUNT_INDEX = "driver_count"
 MAX_GROUPS_OF_FLEET = 1_000
 # More than the drivers of most groups, so that all arrive in the first batch.
 DRIVERS_A_BATCH = 10_000
@@ -40,9 +40,11 @@ def find_page_of_group(
     options: Any = {"sort": BY_DRIVER, "batch_size": DRIVERS_A_BATCH}
     if words:
         # MongoDB would read the documents to find the words itself, because a driver may be in several groups.
-        found = store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX)
-        matches = [driver["driver_id"] for driver in found if all(word in driver["search_text"] for word in words)]
-        return len(matches), matches[page_request.skip :][: page_request.limit]
+        found = list(store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX))
+        for word in words:
+            found = [driver for driver in found if word in driver["search_text"]]
+        on_page = found[page_request.skip :][: page_request.limit]
+        return len(found), [driver["driver_id"] for driver in on_page]
     options |= {"skip": page_request.skip, "limit": page_request.limit}
     return count, [driver["driver_id"] for driver in store.driver_periods.find(match, fields, **options).hint(INDEX)]
 
@@ -77,23 +79,22 @@ def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Se
 def find_groups(store: Store, fleet: str, *, page: int, limit: int) -> Result:
     """Return a GroupPage: the groups in order of the name by code point.
 
-    Index: fleet_periods (fleet, segment, period, start_date).
+    Reads the index alone: fleet_periods (fleet, segment, driver_count).
     """
     page_request = PageRequest(page, limit)
     with store.snapshot():
         count = store.fleet_periods.count_documents(_match_counts(fleet), hint=COUNT_INDEX)
-        counts = _read_counts(store, fleet, skip=page_request.skip, limit=limit)
+        counts = find_driver_counts(store, fleet, skip=page_request.skip, limit=limit)
     records = [{"group": group, "driver_count": count} for group, count in counts.items()]
     versions = [f"{count} {group}" for group, count in counts.items()]
     return page_request.build_result(count, versions, {"groups": records})
 
 
-def find_driver_counts(store: Store, fleet: str) -> dict[str, int]:
-    """Return the number of drivers of each group, in order of the name by code point."""
-    return _read_counts(store, fleet)
+def find_driver_counts(store: Store, fleet: str, **page: int) -> dict[str, int]:
+    """Return the number of drivers of each group, in order of the name by code point.
 
-
-def _read_counts(store: Store, fleet: str, **page: int) -> dict[str, int]:
+    `page` may have the number of groups to `skip`, and the `limit`.
+    """
     fields, order = {"_id": 0, "segment": 1, "driver_count": 1}, [("segment", ASCENDING)]
     options: Any = {"sort": order, "batch_size": MAX_GROUPS_OF_FLEET, **page}
     found = store.fleet_periods.find(_match_counts(fleet), fields, **options).hint(COUNT_INDEX)
@@ -101,5 +102,5 @@ def _read_counts(store: Store, fleet: str, **page: int) -> dict[str, int]:
 
 
 def _match_counts(fleet: str) -> Document:
-    """Return a filter for the numbers of drivers of all groups. MongoDB seeks each group in the index."""
-    return {"fleet": fleet, "segment": {"$gt": make_segment("")}, **OF_COUNT}
+    """Return a filter for the numbers of drivers of all groups: nothing else has a `driver_count`."""
+    return {"fleet": fleet, "driver_count": {"$gt": 0}}

@@ -8,6 +8,7 @@ from pymongo import ASCENDING, IndexModel
 from pymongo.errors import OperationFailure
 
 from app.store import COLLECTIONS, READ_MODELS, DocumentCollection, Store
+from app.store.groups import COUNT_INDEX
 from app.store.rankings import GROUP_INDEXES as GROUP_RANKING_INDEXES
 from app.store.rankings import INDEXES as RANKING_INDEXES
 from app.store.rankings import ORDERS
@@ -58,7 +59,15 @@ INDEXES = {
             partialFilterExpression={"groups": {"$exists": True}, "period": PROFILE},
         ),
     ],
-    "fleet_periods": [_index("period", "fleet", "segment", "period", "start_date", unique=True)],
+    "fleet_periods": [
+        _index("period", "fleet", "segment", "period", "start_date", unique=True),
+        # The numbers of drivers of groups.
+        _index(
+            COUNT_INDEX,
+            *("fleet", "segment", "driver_count"),
+            partialFilterExpression={"driver_count": {"$exists": True}},
+        ),
+    ],
     # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.
     "trip_details": [
         _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),

@@ -76,7 +76,7 @@ WHOLE = [
 ]
 # The drivers of a group are found in its index, and only those on the page are read.
 OF_GROUP = [
-    ("/groups", 1, 8),
+    ("/groups", 0, 3),
     ("/fleet-aggregate?start_date=2026-03-02&group=even", 4, 5),
     (f"{RANKING}&group=even", 7, 18),
     (f"{RANKING}&group=even&page=2", 7, 20),
