@@ -40,11 +40,9 @@ def find_page_of_group(
     options: Any = {"sort": BY_DRIVER, "batch_size": DRIVERS_A_BATCH}
     if words:
         # MongoDB would read the documents to find the words itself, because a driver may be in several groups.
-        found = list(store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX))
-        for word in words:
-            found = [driver for driver in found if word in driver["search_text"]]
-        on_page = found[page_request.skip :][: page_request.limit]
-        return len(found), [driver["driver_id"] for driver in on_page]
+        found = store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX)
+        matches = [driver["driver_id"] for driver in found if all(map(driver["search_text"].__contains__, words))]
+        return len(matches), matches[page_request.skip :][: page_request.limit]
     options |= {"skip": page_request.skip, "limit": page_request.limit}
     return count, [driver["driver_id"] for driver in store.driver_periods.find(match, fields, **options).hint(INDEX)]
 
