@@ -83,6 +83,14 @@ def _get_day_number(epoch_ms: int, zone: ZoneInfo) -> int:
         return epoch_ms // MS_PER_DAY + (1 if epoch_ms > 0 else -1)
 
 
+def is_date(text: str) -> bool:
+    """Return whether a text is a date such as 2026-03-16."""
+    try:
+        return str(datetime.date.fromisoformat(text)) == text
+    except ValueError:
+        return False
+
+
 def dates_from(first: str, count: int) -> list[str]:
     """Return `count` consecutive dates, beginning with `first`. Raises OverflowError after the year 9999."""
     date = datetime.date.fromisoformat(first)

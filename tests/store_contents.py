@@ -13,7 +13,11 @@ from scripts.materialize.write_sources import prepare_driver, prepare_trip, writ
 from scripts.mongodb.memory_store import memory_client
 
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
-HISTORY = dict.fromkeys(("writes", "written_at", "trips_written_at", "feed_key", "erasures", "change", "replaced"), 0)
+OF_STATE, OF_ENTRIES = (
+    ("writes", "written_at", "trips_written_at", "feed_key", "erasures"),
+    ("change", "replaced", "checksum"),
+)
+HISTORY = dict.fromkeys((*OF_STATE, *OF_ENTRIES), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
 # Making the schema of a trip takes as long as loading one.
 DRIVER, TRIP = ImportedDriver(), ImportedTrip()

@@ -10,6 +10,7 @@ from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.command_line.output import echo, with_progress
 from scripts.materialize.rebuild_and_verify import discard_other_formats, rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
+from scripts.materialize.unidentified import find_of_no_fleet
 from scripts.mongodb.connection import open_store, select_fleets
 from scripts.reports.build import complete_reports
 
@@ -50,9 +51,10 @@ def rebuild(fleet: str | None, since: str | None) -> None:
 @rollups.command()
 @ONE_OR_ALL_FLEETS
 def verify(fleet: str | None) -> None:
-    """Compare the read models with drivers and trips.
+    """Compare the read models with drivers and trips, in every field.
 
-    The exit status is 1 if there are differences or invalid documents.
+    It ends with the first kind of documents that differ: what is built from them cannot be compared. The exit status is
+    1 if there are differences or invalid documents.
     """
     has_problems = False
     with open_store(writes=False) as store:
@@ -68,9 +70,17 @@ def verify(fleet: str | None) -> None:
                 echo(f"{name}: {difference}")
             if len(differences) > MAX_PRINTED_DIFFERENCES:
                 echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")
-            result = f"{len(differences)} differences; 'driver-analytics rollups rebuild' repairs them"
-            echo(f"{name}: {_count_days(store, name)} days compared: {result if differences else 'no differences'}")
+            if differences:
+                echo(
+                    f"{name}: {len(differences)} differences; 'driver-analytics rollups rebuild' repairs them. What is "
+                    "built from these documents was not compared."
+                )
+            else:
+                echo(f"{name}: {_count_days(store, name)} days compared: no differences")
             has_problems |= bool(differences or invalid_count)
+        for name, _id in find_of_no_fleet(store):
+            echo(f"{name} {_id}: belongs to no fleet; 'driver-analytics rollups rebuild' removes it")
+            has_problems = True
         has_problems |= _print_unidentified(store, fleet)
     if has_problems:
         raise SystemExit(1)

@@ -47,8 +47,9 @@ class Day(NamedTuple):
 
 
 def days_of(details: Iterable[Document]) -> set[Day]:
-    """Return the days of trips. `details` have at least `driver_id` and `date`."""
-    return {Day(detail["driver_id"], detail["date"]) for detail in details}
+    """Return the days of trips, by their `driver_id` and `date`. Damaged details may be of no day."""
+    days = (Day(detail.get("driver_id", ""), detail.get("date", "")) for detail in details)
+    return {day for day in days if all(isinstance(value, str) and value for value in day)}
 
 
 def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]:

@@ -92,7 +92,7 @@ def make_list(store: Store, fleet: str, driver_ids: Iterable[str] | None = None)
     it, and with the head of the list. Without `driver_ids`, all are returned. The list is built from the profiles.
     """
     if driver_ids is None:
-        return _make_rest(store, fleet, 0, {"$gte": ""})
+        return _find_offsets(store, {"fleet": fleet}) | _make_rest(store, fleet, 0, {"$gte": ""})
     match = {"fleet": fleet, "offset": {"$gt": HEAD_OFFSET}}
     blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_OFFSET)
     # A driver may come before the first one in the list.
@@ -112,14 +112,19 @@ def make_list(store: Store, fleet: str, driver_ids: Iterable[str] | None = None)
 def _make_rest(store: Store, fleet: str, start: int, driver_range: Document) -> dict[tuple[int], Document | None]:
     """Return the blocks from an offset on, of which `driver_range` matches the drivers, and the head of the list."""
     profiles = _find_profiles(store, fleet, driver_range)
-    later = store.fleet_drivers.find({"fleet": fleet, "offset": {"$gte": start}}, {"offset": 1})
-    documents: dict[tuple[int], Document | None] = {(block["offset"],): None for block in later}
+    documents = _find_offsets(store, {"fleet": fleet, "offset": {"$gte": start}})
     for index in range(0, len(profiles), BLOCK_SIZE):
         block = _make_block(fleet, start + index, profiles[index : index + BLOCK_SIZE])
         documents[start + index,] = block
     count = start + len(profiles)
     head = {"fleet": fleet, "offset": HEAD_OFFSET, "driver_count": count} if count else None
     return documents | {(HEAD_OFFSET,): head}
+
+
+def _find_offsets(store: Store, match: Document) -> dict[tuple[int], Document | None]:
+    """Return the offset of each stored block that matches, with None. Those of damaged blocks may be no number."""
+    blocks = store.fleet_drivers.find(match, {"offset": 1})
+    return {(block["offset"],): None for block in blocks if isinstance(block.get("offset"), int)}
 
 
 def _find_profiles(store: Store, fleet: str, driver_range: Document) -> list[Document]:

@@ -4,22 +4,25 @@ There are sums of the whole fleet, and of each of its segments. A group also has
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import orjson
 
 from app.store import Document, Store
 from app.store.groups import OF_COUNT
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, is_date, last_of_month
 from scripts.command_line.batches import batches
 from scripts.materialize.days import Day, Groups, PeriodIdentity, group_by_dates
+from scripts.materialize.unidentified import is_identified
 from scripts.materialize.versions import version_of
 from scripts.mongodb.connection import IDS_PER_COMMAND
 
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}
 COUNT_FIELDS = {"_id": 0, "segment": 1, "driver_count": 1}
+# Greater than any sum.
+MAX_SUM = 2**62
 CONTRIBUTIONS = {"driver_id": 1, "start_date": 1, "contribution": 1, "parts": 1}
 # The groups of drivers before and after a change, by driver_id.
 GroupChanges = Mapping[str, tuple[Collection[str], Collection[str]]]
@@ -34,6 +37,11 @@ class SumKey(NamedTuple):
     period: str
     start_date: str
 
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Return that of a stored document."""
+        return cls(*(document[name] for name in cls._fields))
+
 
 # The numbers of a contribution or a sum. The key of each is an insurance period, or None for the whole, and its name.
 Numbers = Mapping[tuple[str | None, str], int]
@@ -45,7 +53,13 @@ def find_stored_groups(store: Store, fleet: str, driver_ids: Iterable[str]) -> G
     match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": list(driver_ids)}, "groups": {"$exists": True}}
     # In no order: MongoDB may read them in the index of groups, and would sort them.
     found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1, "groups": 1})
-    return {profile["driver_id"]: profile["groups"] for profile in found}
+    # Those of a damaged profile are not known.
+    return {profile["driver_id"]: profile["groups"] for profile in found if _is_grouped(profile)}
+
+
+def _is_grouped(profile: Document) -> bool:
+    groups = profile["groups"]
+    return isinstance(groups, list) and all(isinstance(value, str) for value in (profile["driver_id"], *groups))
 
 
 def change_sums(
@@ -66,9 +80,12 @@ def change_sums(
         for group in (None, *groups.get(driver_id, ())):
             changes[SumKey(make_segment(group), period, start_date)].update(numbers)
     match = {"fleet": fleet, "period": period}
+    # What is damaged adds up to wrong sums at most: a rebuild adds up all contributions at the end.
     for driver_ids, dates in group_by_dates(Day(driver_id, start_date) for driver_id, _, start_date in documents):
         replaced = {**match, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}
         for stored in store.driver_periods.find(replaced, CONTRIBUTIONS):
+            if not is_identified(stored, "driver_id", "start_date"):
+                continue
             numbers = _flatten(stored, "contribution")
             for group in (None, *groups.get(stored["driver_id"], ())):
                 changes[SumKey(make_segment(group), period, stored["start_date"])].subtract(numbers)
@@ -77,11 +94,17 @@ def change_sums(
 
 def _flatten(document: Document, whole: str) -> Numbers:
     """Return the numbers of a document, whose field `whole` has those of the whole. A damaged one may have none."""
-    numbers: dict[tuple[str | None, str], int] = {
-        (None, name): number for name, number in document.get(whole, {}).items()
-    }
-    for part in document.get("parts", ()):
-        numbers |= {(part["insurance_period"], name): part[name] for name in CONTRIBUTION if name in part}
+    numbers: dict[tuple[str | None, str], int] = {}
+    parts = document.get("parts", ())
+    for part in (document.get(whole, {}), *(parts if isinstance(parts, list) else ())):
+        if isinstance(part, dict):
+            # That of the whole has none.
+            insurance_period = str(part["insurance_period"]) if "insurance_period" in part else None
+            numbers |= {
+                (insurance_period, name): part[name]
+                for name in CONTRIBUTION
+                if name in part and isinstance(part[name], int) and abs(part[name]) < MAX_SUM
+            }
     return numbers
 
 
@@ -125,7 +148,8 @@ def change_driver_counts(store: Store, fleet: str, groups: GroupChanges) -> Flee
     if counts:
         match = {"fleet": fleet, "segment": {"$in": list(counts)}, **OF_COUNT}
         for stored in store.fleet_periods.find(match, COUNT_FIELDS):
-            counts[stored["segment"]] += stored.get("driver_count", 0)
+            if is_identified(stored, "segment") and isinstance(stored.get("driver_count"), int):
+                counts[stored["segment"]] += stored["driver_count"]
     return dict(_make_count(fleet, *count) for count in counts.items())
 
 
@@ -135,8 +159,7 @@ def count_drivers(store: Store, fleet: str) -> FleetPeriods:
     Indexes: driver_periods (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period,
     start_date).
     """
-    stored = store.fleet_periods.find({"fleet": fleet, "segment": {"$gt": ""}, **OF_COUNT}, COUNT_FIELDS)
-    counts = {count["segment"]: 0 for count in stored}
+    stored = find_stored_sums(store, fleet, {"start_date": OF_COUNT["start_date"]})
     pipeline: list[Document] = [
         {"$match": {"fleet": fleet, "groups": {"$exists": True}, "period": PROFILE}},
         {"$project": {"_id": 0, "groups": 1}},
@@ -144,8 +167,8 @@ def count_drivers(store: Store, fleet: str) -> FleetPeriods:
         {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
     ]
     found = store.driver_periods.aggregate(pipeline, hint="groups")
-    counts |= {make_segment(group["_id"]): group["driver_count"] for group in found}
-    return dict(_make_count(fleet, *count) for count in counts.items())
+    counts = {make_segment(group["_id"]): group["driver_count"] for group in found}
+    return stored | dict(_make_count(fleet, *count) for count in counts.items())
 
 
 def _make_count(fleet: str, segment: str, driver_count: int) -> tuple[SumKey, Document | None]:
@@ -184,7 +207,7 @@ def _apply(store: Store, fleet: str, changes: Sums) -> FleetPeriods:
     }
     for document in store.fleet_periods.find({"fleet": fleet, **match}):
         # Each combination of the values matches, so also others.
-        if change := sums.get(SumKey(*(document[name] for name in SumKey._fields))):
+        if is_identified(document, *SumKey._fields) and (change := sums.get(SumKey.of(document))):
             change.update(_flatten(document, "sums"))
     return {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
 
@@ -229,16 +252,22 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     `month` is its first date. A stored one without drivers is None. Indexes: driver_periods (fleet, period, driver_id,
     start_date) and (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period, start_date).
     """
-    match = {"period": {"$in": PERIODS}, "start_date": {"$gte": month, "$lte": last_of_month(month)}}
-    stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(SumKey._fields, 1))
-    documents: FleetPeriods = {SumKey(*(document[name] for name in SumKey._fields)): None for document in stored}
+    dates = {"start_date": {"$gte": month, "$lte": last_of_month(month)}}
+    match = {"period": {"$in": PERIODS}, **dates}
     sums = _sum_contributions(store, fleet, match)
     for group, driver_ids in find_members(store, fleet).items():
         for batch in batches(driver_ids, IDS_PER_COMMAND):
             of_batch = {**match, "driver_id": {"$in": batch}}
             for key, numbers in _sum_contributions(store, fleet, of_batch, make_segment(group)).items():
                 sums[key].update(numbers)
-    return documents | {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
+    stored = find_stored_sums(store, fleet, dates)
+    return stored | {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
+
+
+def find_stored_sums(store: Store, fleet: str, match: Document) -> FleetPeriods:
+    """Return what identifies the stored documents that match, with None for each."""
+    stored = store.fleet_periods.find({"fleet": fleet, **match}, {"_id": 0, **dict.fromkeys(SumKey._fields, 1)})
+    return {SumKey.of(document): None for document in stored if is_identified(document, *SumKey._fields)}
 
 
 def find_members(store: Store, fleet: str) -> dict[str, list[str]]:
@@ -251,8 +280,14 @@ def find_members(store: Store, fleet: str) -> dict[str, list[str]]:
     return members
 
 
-def find_months(store: Store, fleet: str) -> Iterator[str]:
-    """Yield the months, by their first dates, in which any week or month of a driver or of the fleet begins."""
+def find_months(store: Store, fleet: str) -> tuple[list[str], list[str]]:
+    """Return the months, by their first dates, in which any week or month of a driver or of the fleet begins.
+
+    Also returns what damaged documents of the fleet have in place of a date. A number of drivers has an empty one.
+    """
     match = {"fleet": fleet, "period": {"$in": LONG_PERIODS}}
-    dates = {*store.driver_periods.distinct("start_date", match), *store.fleet_periods.distinct("start_date", match)}
-    yield from sorted(set(map(first_of_month, dates)))
+    of_fleet = store.fleet_periods.distinct("start_date", {"fleet": fleet})
+    dates = {date for date in of_fleet if isinstance(date, str) and date != OF_COUNT["start_date"]}
+    others = {date for date in dates if not is_date(date)}
+    months = map(first_of_month, {*store.driver_periods.distinct("start_date", match), *dates - others})
+    return sorted(set(months)), sorted(others)

@@ -1,15 +1,17 @@
 """The one way from sources to read models: `materialize` writes them in the order in which they follow."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import click
 from pymongo import DeleteOne, ReplaceOne
 
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
-from schemas.identity import make_id, match_ids
+from schemas.identity import make_id, match_ids, split_id
 from schemas.periods import DAY, LONG_PERIODS, now_ms
 from scripts.materialize.days import Day, Groups, days_of, make_days
 from scripts.materialize.drivers import make_list, make_profiles
@@ -20,9 +22,9 @@ from scripts.materialize.fleet_periods import (
     change_sums,
     find_stored_groups,
 )
-from scripts.materialize.periods import make_periods
-from scripts.materialize.trips import make_entries, make_events
-from scripts.mongodb.transactions import Operation, write_all, write_by_id
+from scripts.materialize.periods import first_days_of, make_periods
+from scripts.materialize.trips import has_damaged_entry, make_entries, make_events
+from scripts.mongodb.transactions import Operation, make_feed_key, write_all, write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone, and a
 # profile has no `start_date`.
@@ -35,6 +37,12 @@ IDENTITY_FIELDS = {
     "fleet_periods": ("segment", "period", "start_date"),
     "fleet_drivers": ("offset",),
 }
+
+
+class DamagedReadModels(click.ClickException):
+    """Another program has changed a read model. The message says how to find and repair it."""
+
+
 # Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
 Documents = Mapping[tuple[Any, ...], Document | None]
 # Write or compare the documents of a step before you take the next one: it may be built from them as they are stored.
@@ -43,7 +51,7 @@ Step = tuple[DocumentCollection, Documents]
 Trips = Mapping[str, Document | None]
 # What the settings of the fleet decide about a trip. It is no part of the version.
 DECIDED = ("date", "totals")
-STORED_TRIP = {"_id": 0, **dict.fromkeys(("trip_id", "driver_id", "version", *DECIDED), 1)}
+STORED_TRIP = dict.fromkeys(("driver_id", "version", *DECIDED), 1)
 
 
 def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trips, days: Iterable[Day] = ()) -> int:
@@ -54,25 +62,38 @@ def materialize(store: Store, fleet: str, driver_ids: Iterable[str], trips: Trip
     """
     # Another version may have begun to build them from scratch since the command began.
     check_format(store, fleet)
-    changed, changed_days = select_changed(store, fleet, trips)
-    days = {*days, *changed_days}
-    count = write(store, fleet, build_trips(store, fleet, changed))
-    count += write(store, fleet, build_days(store, fleet, days))
-    profiles = make_profiles(store, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing, groups = _select_profiles(store, fleet, profiles)
-    count += write(store, fleet, _build_drivers(store, fleet, differing, groups))
-    _write_groups(store, fleet, groups)
+    with naming_damage(fleet):
+        changed, changed_days = select_changed(store, fleet, trips)
+        days = {*days, *changed_days}
+        count = write(store, fleet, build_trips(store, fleet, changed))
+        count += write(store, fleet, build_days(store, fleet, days))
+        profiles = make_profiles(store, fleet, {*driver_ids, *(day.driver_id for day in days)})
+        differing, groups = _select_profiles(store, fleet, profiles)
+        count += write(store, fleet, _build_drivers(store, fleet, differing, groups))
+        _write_groups(store, fleet, groups)
     return count
+
+
+@contextlib.contextmanager
+def naming_damage(fleet: str) -> Iterator[None]:
+    """Raise DamagedReadModels if the block fails because another program has changed what it reads."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedReadModels(
+            f"A read model of the fleet {fleet} is damaged ({type(error).__name__}). To find it, run 'driver-analytics "
+            f"rollups verify --fleet {fleet}'; 'driver-analytics rollups rebuild --fleet {fleet}' repairs it."
+        ) from error
 
 
 def select_changed(store: Store, fleet: str, trips: Trips) -> tuple[Trips, set[Day]]:
     """Return the trips whose details differ from the stored ones, and the days that they leave or reach."""
     details = store.trip_details.find(match_ids(fleet, trips), STORED_TRIP)
-    stored = {detail["trip_id"]: detail for detail in details}
+    # Another program may have damaged the details, but not the `_id`.
+    stored = {parts[1]: detail for detail in details if (parts := split_id(detail["_id"]))}
     changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
     left = [stored[trip_id] for trip_id in changed if trip_id in stored]
-    # Damaged details may have no date: their trip leaves no day.
-    return changed, days_of(detail for detail in (*left, *changed.values()) if detail and detail.get("date"))
+    return changed, days_of(filter(None, (*left, *changed.values())))
 
 
 def build_trips(store: Store, fleet: str, trips: Trips) -> Iterator[Step]:
@@ -94,7 +115,8 @@ def build_days(store: Store, fleet: str, days: Iterable[Day], groups: Groups | N
     sums = change_sums(store, fleet, DAY, documents, stored_groups)
     yield store.driver_periods, documents
     for period in LONG_PERIODS:
-        documents = make_periods(store, fleet, period, days, stored_groups if groups is None else groups)
+        firsts = first_days_of(period, days)
+        documents = make_periods(store, fleet, period, firsts, stored_groups if groups is None else groups)
         sums |= change_sums(store, fleet, period, documents, stored_groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
@@ -150,19 +172,23 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     return bool(document["version"] != stored.get("version"))
 
 
-def write(store: Store, fleet: str, steps: Iterable[Step]) -> int:
+def write(store: Store, fleet: str, steps: Iterable[Step], *, is_damaged: bool = False) -> int:
     """Insert or replace the documents of each step before the next one is built, or delete those that are None.
 
-    MongoDB writes only those that differ. Returns how many documents the steps have.
+    MongoDB writes only those that differ. Returns how many documents the steps have. `is_damaged` says that an event
+    may be stored without what finds it.
     """
     count = 0
     for collection, documents in steps:
         # Each entry belongs to a changed trip.
         if documents and collection.name == store.trip_changes.name:
-            store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}})
+            change = {"trips_written_at": now_ms(), **_restart_feed(store, fleet, documents)}
+            store.fleets.update_one({"_id": fleet}, {"$set": change})
         match IDENTITY_FIELDS[collection.name]:
             case ("_id",):
                 write_by_id(collection, {_id: document for (_id,), document in documents.items()})
+            case ("trip_id", "_id") if is_damaged:
+                write_all(collection, [_replace_by_id(_id, document) for (_, _id), document in documents.items()])
             case ("trip_id", "_id"):
                 of_trips = {"fleet": fleet, "trip_id": {"$in": list({trip_id for trip_id, _ in documents})}}
                 write_by_id(collection, {_id: document for (_, _id), document in documents.items()}, of_trips)
@@ -170,6 +196,18 @@ def write(store: Store, fleet: str, steps: Iterable[Step]) -> int:
                 write_all(collection, [_replace(fleet, names, *item) for item in documents.items()])
         count += len(documents)
     return count
+
+
+def _restart_feed(store: Store, fleet: str, entries: Documents) -> dict[str, str]:
+    """Return what changes in the state of a fleet, if damaged entries are replaced: the feed begins from scratch.
+
+    Its clients then load their copy again.
+    """
+    return {"feed_key": make_feed_key()} if has_damaged_entry(store, fleet, (_id for (_id,) in entries)) else {}
+
+
+def _replace_by_id(_id: Any, document: Document | None) -> Operation:
+    return ReplaceOne({"_id": _id}, document, upsert=True) if document else DeleteOne({"_id": _id})
 
 
 def _replace(fleet: str, names: Sequence[str], identity: tuple[Any, ...], document: Document | None) -> Operation:

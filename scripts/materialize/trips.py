@@ -4,6 +4,7 @@ The details of a trip are its detail form in fragments, and what finds, orders a
 entry for each trip, and for 30 days a tombstone for each deleted trip.
 """
 
+import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from zoneinfo import ZoneInfo
@@ -13,7 +14,6 @@ import orjson
 from app.store import Document, Store
 from app.store.fleets import get_settings
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
-from schemas.fields import MIN_EPOCH_MS
 from schemas.identity import make_event_id, make_id, make_start_key, make_worst_key, match_ids
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import IMPLAUSIBLE_KINDS, LEFT_OUT, find_kinds
@@ -22,7 +22,7 @@ from schemas.summary import AMOUNTS
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.days import Day, days_of, group_by_dates
 from scripts.materialize.sources import InvalidSource, read_sources
-from scripts.materialize.versions import version_of_texts
+from scripts.materialize.versions import is_same, version_of, version_of_texts
 
 TRIP_DETAIL = TripDetail()
 # Such as `tracking_id`.
@@ -33,6 +33,12 @@ TRIP_TOTALS_FIELDS = (*AMOUNTS, "event_summary")
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
+# The fields of an entry whose values no other document has, or had once. The checksum is made of them, and of the
+# `deleted_at` of a tombstone.
+HISTORY = ("_id", "change", "replaced", "driver_id", "trip_end_time")
+# The fields of a tombstone, and of any other entry.
+OF_ENTRY = {"_id", "fleet", "trip_id", "change", "replaced", "checksum"}
+OF_TOMBSTONE, OF_TRIP = OF_ENTRY | {"driver_id", "deleted_at"}, OF_ENTRY.union(CONTENT)
 
 TRIP_ID = {"_id": 0, "trip_id": 1}
 # The entries of the change feed that are no tombstones.
@@ -149,7 +155,7 @@ def _find_excess(store: Store, fleet: str, details: Mapping[int, Document]) -> l
         return []
     match = {"_id": {"$in": [detail["_id"] for detail in details.values()]}}
     stored = store.trip_details.find(match, {"driver_id": 1, "date": 1})
-    places = {detail["_id"]: Day(detail["driver_id"], detail["date"]) for detail in stored}
+    places = {detail["_id"]: day for detail in stored for day in days_of([detail])}
     excess = list[int]()
     for index, detail in details.items():
         day, before = Day(detail["driver_id"], detail["date"]), places.get(detail["_id"])
@@ -171,7 +177,7 @@ def _count_trips(store: Store, fleet: str, days: Iterable[Day]) -> Counter[Day]:
         match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}
         group = {"_id": {"driver_id": "$driver_id", "date": "$date"}, "count": {"$sum": 1}}
         found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], hint="day_trips")
-        counts.update({Day(**day["_id"]): day["count"] for day in found})
+        counts.update({day: each["count"] for each in found for day in days_of([each["_id"]])})
     return counts
 
 
@@ -183,7 +189,12 @@ def make_events(
     Details are by trip_id, and None for a trip that does not exist. Index: trip_events (fleet, trip_id).
     """
     match = {"fleet": fleet, "trip_id": {"$in": list(details)}}
-    stored = store.trip_events.find(match, {"trip_id": 1})
+    # The field of a damaged event may be an array with the identifier, and its `_id` an object.
+    stored = [
+        event
+        for event in store.trip_events.find(match, {"trip_id": 1})
+        if isinstance(event["trip_id"], str) and not isinstance(event["_id"], dict)
+    ]
     events = dict[tuple[str, str], Document | None].fromkeys((event["trip_id"], event["_id"]) for event in stored)
     for detail in filter(None, details.values()):
         events |= {(event["trip_id"], event["_id"]): event for event in _make_events(detail)}
@@ -211,31 +222,63 @@ def _make_events(detail: Document) -> Iterator[Document]:
         }
 
 
-def make_entries(store: Store, fleet: str, details: Mapping[str, Document | None]) -> dict[str, Document]:
-    """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated.
+def make_entries(store: Store, fleet: str, details: Mapping[str, Document | None]) -> dict[str, Document | None]:
+    """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated, or None to delete it.
 
     Details are by trip_id, and None for a trip that does not exist: if it has an entry, a tombstone takes its place.
-    `transaction` has given the change its number.
+    `transaction` has given the change its number. A damaged entry counts as missing, or is deleted without a trip:
+    `has_damaged_entry` says whether the feed has to begin from scratch.
     """
-    entries = store.trip_changes.find({**match_ids(fleet, details), "fleet": fleet})
-    stored = {entry["trip_id"]: entry for entry in entries}
-    changed = {trip_id: detail for trip_id, detail in details.items() if _is_outdated(stored.get(trip_id), detail)}
-    if not changed:
-        return {}
-    state: Document = store.fleets.find_one({"_id": fleet}) or {"writes": 0, "written_at": None}
-    return {
-        make_id(fleet, trip_id): _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
-        for trip_id, detail in changed.items()
-    }
+    entries = {entry["_id"]: entry for entry in store.trip_changes.find(match_ids(fleet, details))}
+    damaged = {_id for _id, entry in entries.items() if _is_damaged(fleet, entry)}
+    made = dict[str, Document | None]()
+    state: Document = {}
+    for trip_id, detail in details.items():
+        _id = make_id(fleet, trip_id)
+        entry = None if _id in damaged else entries.get(_id)
+        if _is_outdated(entry, detail):
+            state = state or store.fleets.find_one({"_id": fleet}) or {"writes": 0, "written_at": None}
+            made[_id] = _make_entry(fleet, trip_id, detail, entry, state)
+        elif _id in damaged:
+            made[_id] = None
+    return made
+
+
+def has_damaged_entry(store: Store, fleet: str, ids: Iterable[str]) -> bool:
+    """Return whether any of the stored entries with these `_id` has not the history that was written.
+
+    Then nobody knows what the clients of the feed have of its trip.
+    """
+    return any(_is_damaged(fleet, entry) for entry in store.trip_changes.find({"_id": {"$in": list(ids)}}))
+
+
+def _is_damaged(fleet: str, entry: Document) -> bool:
+    is_tombstone = "deleted_at" in entry
+    return (
+        (is_tombstone and (entry.keys() != OF_TOMBSTONE or not isinstance(entry["deleted_at"], datetime.datetime)))
+        or entry["_id"] != f"{entry.get('fleet')}/{entry.get('trip_id')}"
+        or entry.get("fleet") != fleet
+        or entry.get("checksum") != _make_checksum(entry)
+    )
+
+
+def _make_checksum(entry: Document) -> str:
+    deleted_at = entry.get("deleted_at")
+    # MongoDB stores milliseconds.
+    time = deleted_at.isoformat(timespec="milliseconds") if isinstance(deleted_at, datetime.datetime) else None
+    try:
+        return version_of(*map(entry.get, HISTORY), time)
+    except orjson.JSONEncodeError:
+        # No valid entry has a value of this type.
+        return ""
 
 
 def _is_outdated(entry: Document | None, detail: Document | None) -> bool:
     if detail is None:
         return entry is not None and "deleted_at" not in entry
-    # Another program may have damaged an entry.
-    if entry is None or "deleted_at" in entry or "replaced" not in entry:
+    if entry is None or entry.keys() != OF_TRIP:
         return True
-    return {name: entry.get(name) for name in CONTENT} != _get_content(detail)
+    return not is_same(_get_content(detail), {name: entry[name] for name in CONTENT})
 
 
 def _get_content(detail: Document) -> Document:
@@ -249,10 +292,11 @@ def _make_entry(
 
     `change` is the number of the transaction that last changed the trip, `json` the summary form as rendered JSON, and
     `version` that of the details. `replaced` merges all earlier versions into one, and is null if there were none.
+    Nothing else has this history, so `checksum` shows whether it is what was written.
     """
     # A tombstone has MongoDB's own time, because MongoDB deletes it 30 days later by that.
     deleted = {"driver_id": before["driver_id"], "deleted_at": state["written_at"]} if before else {}
-    return {
+    entry = {
         "_id": make_id(fleet, trip_id),
         "fleet": fleet,
         "trip_id": trip_id,
@@ -260,6 +304,7 @@ def _make_entry(
         "replaced": _describe_replaced(before, state["writes"]) if before else None,
         **(_get_content(detail) if detail else deleted),
     }
+    return {**entry, "checksum": _make_checksum(entry)}
 
 
 def _describe_replaced(before: Document, change: int) -> Document | None:
@@ -271,5 +316,5 @@ def _describe_replaced(before: Document, change: int) -> Document | None:
     replaced: Document | None = before.get("replaced")
     if "deleted_at" in before:
         return replaced
-    end = min(version.get("trip_end_time", MIN_EPOCH_MS) for version in (before, replaced) if version)
+    end = min(version["trip_end_time"] for version in (before, replaced) if version)
     return {"trip_end_time": end, "change": change, "replaced_at": now_ms()}

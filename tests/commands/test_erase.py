@@ -80,7 +80,7 @@ def test_a_tombstone_has_the_identifiers_of_its_trip_and_no_more(command, loaded
     command(*ERASE, "--yes")
     tombstones = list(loaded.trip_changes.find({"deleted_at": {"$exists": True}}))
     assert {tombstone["trip_id"] for tombstone in tombstones} == {f"erased {day}" for day in range(4)}
-    names = {"_id", "fleet", "trip_id", "driver_id", "change", "replaced", "deleted_at"}
+    names = {"_id", "fleet", "trip_id", "driver_id", "change", "replaced", "deleted_at", "checksum"}
     assert {*tombstones[0]} == names
 
 
