@@ -42,3 +42,12 @@ def test_any_identifier_can_be_explained(service, load):
     load(make_trip("2026-03-10T08:00", "../a/score"))
     response = service.get("/driver/..%2Fa%2Fscore/score", start_date="2026-03-10")
     assert response.json["driver_info"]["driver_id"] == "../a/score"
+
+
+def test_sums_past_what_a_document_can_hold_saturate(service, load):
+    events = make_event_summary(hard_brake_count=2**63 - 1, phone_use_time_seconds=1.7e308)
+    load(*(make_trip(f"2026-03-0{n}T08:00", distance_miles=5e-324, event_summary=events) for n in (7, 8, 9)))
+    total = service.get(PATH, start_date="2026-03-01").json["total"]
+    phone_use, _, hard_brake, _ = total["behaviours"]
+    assert phone_use["seconds"] == hard_brake["rate"] == 1.7976931348623157e308
+    assert (hard_brake["count"], hard_brake["points_lost"], total["fm_score"]) == (2**63 - 1, 20, 45.0)

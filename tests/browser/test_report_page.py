@@ -34,6 +34,7 @@ NAMES_OUT_OF_CELLS = """cells => cells.filter(cell => cell.querySelector("bdi").
                                           > cell.getBoundingClientRect().right).length"""
 TEXT_SIZES = """texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize)
                             * text.ownerSVGElement.getScreenCTM().a)"""
+BACKGROUND = "(element, part) => getComputedStyle(element, part).backgroundColor"
 
 
 @pytest.fixture
@@ -86,3 +87,13 @@ def test_the_page_follows_light_and_dark_but_on_paper_it_is_light_and_the_long_t
     assert colours[0] != colours[1]
     assert colours[2] == "rgb(255, 255, 255)"
     assert page.locator(".all table").evaluate("table => table.getBoundingClientRect().right") <= PAPER
+
+
+def test_bars_and_swatches_keep_their_colours_where_the_system_sets_the_colours(visit):
+    page = visit().page
+    for element, part in (("figcaption i", None), (".share span", None), (".grade.excellent", "::before")):
+        colours = []
+        for forced in ("none", "active"):
+            page.emulate_media(forced_colors=forced)
+            colours.append(page.locator(element).first.evaluate(BACKGROUND, part))
+        assert colours[0] == colours[1], element
