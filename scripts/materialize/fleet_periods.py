@@ -86,26 +86,34 @@ def change_sums(
         for stored in store.driver_periods.find(replaced, CONTRIBUTIONS):
             if not is_identified(stored, "driver_id", "start_date"):
                 continue
-            numbers = _flatten(stored, "contribution")
+            numbers = _flatten_stored(stored, "contribution")
             for group in (None, *groups.get(stored["driver_id"], ())):
                 changes[SumKey(make_segment(group), period, stored["start_date"])].subtract(numbers)
     return _apply(store, fleet, changes)
 
 
 def _flatten(document: Document, whole: str) -> Numbers:
-    """Return the numbers of a document, whose field `whole` has those of the whole. A damaged one may have none."""
-    numbers: dict[tuple[str | None, str], int] = {}
-    parts = document.get("parts", ())
-    for part in (document.get(whole, {}), *(parts if isinstance(parts, list) else ())):
-        if isinstance(part, dict):
-            # That of the whole has none.
-            insurance_period = str(part["insurance_period"]) if "insurance_period" in part else None
-            numbers |= {
-                (insurance_period, name): part[name]
-                for name in CONTRIBUTION
-                if name in part and isinstance(part[name], int) and abs(part[name]) < MAX_SUM
-            }
+    """Return the numbers of a document, whose field `whole` has those of the whole."""
+    numbers: dict[tuple[str | None, str], int] = {
+        (None, name): number for name, number in document.get(whole, {}).items()
+    }
+    for part in document.get("parts", ()):
+        numbers |= {(part["insurance_period"], name): part[name] for name in CONTRIBUTION if name in part}
     return numbers
+
+
+def _flatten_stored(document: Document, whole: str) -> Numbers:
+    """Return the numbers of a stored document. A damaged one may lack some, or have anything in their place."""
+    parts = document.get("parts")
+    of_parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    found = [(None, document.get(whole)), *((str(part.get("insurance_period")), part) for part in of_parts)]
+    return {
+        (insurance_period, name): number
+        for insurance_period, part in found
+        if isinstance(part, dict)
+        for name in CONTRIBUTION
+        if isinstance(number := part.get(name), int) and abs(number) < MAX_SUM
+    }
 
 
 def change_groups(store: Store, fleet: str, groups: GroupChanges) -> FleetPeriods:
@@ -208,7 +216,7 @@ def _apply(store: Store, fleet: str, changes: Sums) -> FleetPeriods:
     for document in store.fleet_periods.find({"fleet": fleet, **match}):
         # Each combination of the values matches, so also others.
         if is_identified(document, *SumKey._fields) and (change := sums.get(SumKey.of(document))):
-            change.update(_flatten(document, "sums"))
+            change.update(_flatten_stored(document, "sums"))
     return {key: _make_fleet_period(fleet, key, numbers) for key, numbers in sums.items()}
 
 

@@ -12,7 +12,7 @@ from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.totals import saturate_totals, sum_days
 from schemas.fleet import IMPLAUSIBLE_COUNT, NO_INSURANCE_PERIOD
-from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period, is_date
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import AMOUNTS, EVENT_TOTALS, TOTALS, DrivingSummary
 from scripts.materialize.days import Day, Groups, PeriodIdentity, Pipeline, Totals, contribute, group_by_dates
@@ -55,14 +55,12 @@ def make_periods(
     """Return the documents of weeks or months that begin on these days, or None for one without trips.
 
     They are built from the stored documents of their days, and have the groups of their drivers. A week that ends after
-    the year 9999 has no document, and neither has one that begins on another day than Monday, as a damaged one may.
+    the year 9999 has no document.
     """
-    first_of, _ = FIRST_AND_LAST_DATE[period]
     documents: dict[PeriodIdentity, Document | None] = {
         (driver_id, period, date): None for driver_id, date in first_days
     }
-    firsts = (Day(driver_id, date) for driver_id, _, date in documents if is_date(date) and first_of(date) == date)
-    for driver_ids, first_dates in group_by_dates(firsts):
+    for driver_ids, first_dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
         for first in first_dates:
             try:
                 dates = dates_of_period(period, first)

@@ -12,7 +12,7 @@ from pymongo.errors import OperationFailure
 from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import FORMAT, get_time_zone
 from schemas.identity import split_id
-from schemas.periods import DAY, FIRST_AND_LAST_DATE, LONG_PERIODS, PERIODS, PROFILE, PeriodName, midnight
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, LONG_PERIODS, PERIODS, PROFILE, PeriodName, is_date, midnight
 from scripts.command_line.batches import batches
 from scripts.materialize.days import Day, make_days
 from scripts.materialize.drivers import find_groups_of, make_list, make_profiles
@@ -233,7 +233,11 @@ def _build(store: Store, fleet: str, part: Part, invalid: list[InvalidSource]) -
         case "week" | "month" as period, days:
             # Their groups are those of the sources: the profiles come later.
             groups = find_groups_of(store, fleet, {day.driver_id for day in days})
-            yield store.driver_periods, make_periods(store, fleet, period, days, groups)
+            first_of, _ = FIRST_AND_LAST_DATE[period]
+            firsts = [day for day in days if is_date(day.date) and first_of(day.date) == day.date]
+            # A damaged one may begin on any day, such as a week on a Tuesday.
+            others = {(driver_id, period, date): None for driver_id, date in days}
+            yield store.driver_periods, others | make_periods(store, fleet, period, firsts, groups)
         case "profile", driver_ids:
             invalid += find_invalid_drivers(store, fleet, driver_ids)
             yield store.driver_periods, make_profiles(store, fleet, driver_ids)
