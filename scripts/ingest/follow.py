@@ -16,6 +16,7 @@ from app.store import SOURCES, Store
 from schemas.identity import split_id
 from schemas.periods import now_ms
 from schemas.plausibility import WORDS
+from scripts.command_line.batches import batches
 from scripts.command_line.metrics_server import serve_metrics
 from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
@@ -23,7 +24,7 @@ from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.doubts import Doubts
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.days import days_of
-from scripts.materialize.read_models import materialize
+from scripts.materialize.read_models import MOVES_PER_TRANSACTION, materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, divide_trips, find_invalid_drivers, find_unidentified
 from scripts.materialize.trips import read_trips
@@ -172,13 +173,18 @@ def divide(
 
     Yields a fleet, drivers and trips for each transaction. Documents whose `_id` belongs to no fleet are left out.
     """
-    fleets: defaultdict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
+    fleets = defaultdict[str, defaultdict[str, dict[str, None]]](lambda: defaultdict(dict))
     for collection, _id in documents:
         if parts := split_id(_id):
             fleet, identifier = parts
-            drivers, trips = fleets[fleet]
-            (trips if collection == "trips" else drivers)[identifier] = None
-    for fleet, (drivers, trips) in fleets.items():
+            fleets[fleet][collection][identifier] = None
+    for fleet, changed in fleets.items():
+        trips, moved = changed["trips"], changed["driver_groups"]
+        for part in batches(moved, MOVES_PER_TRANSACTION):
+            yield fleet, part, ()
+        drivers = changed["drivers"].keys() - moved.keys()
+        if not (drivers or trips):
+            continue
         first, *others = divide_trips(store, fleet, trips, TRIPS_PER_TRANSACTION) if trips else [[]]
         yield fleet, drivers, first
         for part in others:

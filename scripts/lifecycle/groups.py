@@ -13,13 +13,11 @@ from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, ID, read_driver_ids
 from scripts.command_line.output import echo, echo_table, make_bar
 from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
-from scripts.materialize.read_models import materialize
+from scripts.materialize.read_models import MOVES_PER_TRANSACTION, materialize
 from scripts.materialize.sources import parse_sources
 from scripts.mongodb.connection import IDS_PER_COMMAND, name_other_fleets, open_store, require_drivers, require_fleet
 from scripts.mongodb.transactions import transaction, write_by_id
 
-# Each changes the sums of the group by all days, weeks and months of the driver.
-DRIVERS_PER_PART = 200
 COLUMNS = ("GROUP", "DRIVERS")
 NOTHING_CHANGED = "nothing was changed"
 GROUP = click.option("--group", type=ID, required=True, help="The name of the group.")
@@ -116,7 +114,7 @@ def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]
     stored = find_profiles(store, {"fleet": fleet, "groups": group})
     differing = sorted(stored.keys() ^ {*driver_ids})
     with make_bar(fleet, len(differing)) as bar:
-        for part in batches(differing, DRIVERS_PER_PART):
+        for part in batches(differing, MOVES_PER_TRANSACTION):
             transaction(materialize)(store, fleet, part, {})
             bar.update(len(part))
     return len(differing)

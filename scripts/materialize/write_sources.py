@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from pymongo import ASCENDING
 
 from app.store import Document, Store
+from app.store.driver_periods import find_profiles
 from schemas.fields import SURROGATE
 from schemas.identity import make_id, match_ids
 from scripts.materialize.drivers import add_groups, find_groups, make_groups_source
-from scripts.materialize.read_models import materialize
+from scripts.materialize.read_models import MOVES_PER_TRANSACTION, materialize
 from scripts.materialize.sources import divide_trips
 from scripts.materialize.trips import NOT_DELETED, apply_settings, make_trip_detail, read_trips
 from scripts.mongodb.transactions import transaction, write_by_id
@@ -45,12 +46,39 @@ def prepare_trip(fleet: str, trip: Document) -> PreparedTrip:
     return PreparedTrip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
-@transaction
 def write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -> dict[int, str]:
-    """Write drivers. Of several with the same driver_id, the last one is written.
+    """Write drivers in one transaction, or in several if many of those who are stored join or leave groups.
 
-    Returns why some are left out, by their index: the fleet would have too many groups.
+    Of several with the same driver_id, the last one is written. Returns why some are left out, by their index: the
+    fleet would have too many groups.
     """
+    left_out, first = dict[int, str](), 0
+    for part in _divide_drivers(store, fleet, drivers):
+        left_out |= {first + index: reason for index, reason in _write_drivers(store, fleet, part).items()}
+        first += len(part)
+    return left_out
+
+
+def _divide_drivers(
+    store: Store, fleet: str, drivers: Sequence[PreparedDriver]
+) -> Iterator[Sequence[PreparedDriver]]:
+    """Yield parts of the drivers, in order, of whom MOVES_PER_TRANSACTION at most join or leave groups."""
+    groups = {driver.source["driver_id"]: driver.groups for driver in drivers if driver.groups is not None}
+    stored = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": list(groups)}}, "groups") if groups else {}
+    first, moves = 0, 0
+    for index, (source, later) in enumerate(drivers):
+        profile = stored.get(source["driver_id"])
+        if later is None or profile is None or sorted(later) == profile.get("groups", []):
+            continue
+        if moves == MOVES_PER_TRANSACTION:
+            yield drivers[first:index]
+            first, moves = index, 0
+        moves += 1
+    yield drivers[first:]
+
+
+@transaction
+def _write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -> dict[int, str]:
     groups, left_out = _choose_groups(store, fleet, drivers)
     sources = [driver.source for index, driver in enumerate(drivers) if index not in left_out]
     write_by_id(store.drivers, {source["_id"]: source for source in sources})

@@ -99,7 +99,7 @@ def test_a_name_that_is_no_identifier_is_refused(set_group, name):
 
 
 def test_killed_at_any_moment_the_rest_is_named_and_repeated_it_ends(set_group, loaded, command, kills, monkeypatch):
-    monkeypatch.setattr(groups, "DRIVERS_PER_PART", 1)
+    monkeypatch.setattr(groups, "MOVES_PER_TRANSACTION", 1)
     set_group("North", "d1", "d2")
     set_group("South", "d1")
     words, stdin = ("groups", "set", *NORTH), "d1\nd3\nby trip\n"

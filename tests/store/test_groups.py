@@ -126,3 +126,38 @@ def test_groups_that_were_written_while_nothing_followed_are_repaired_at_once(st
     store.driver_periods.update_many({"driver_id": "d2", "period": "week"}, {"$unset": {"groups": ""}})
     list(repair(store, FLEET))
     assert (ranked("North"), ranked("South"), differences(store.db)) == (("d2",), ("d1",), [])
+
+
+# Each driver who joins or leaves a group changes all of the driver's weeks and months, so a transaction has some.
+
+
+@pytest.fixture
+def count_transactions(store, ranked, monkeypatch):
+    """Return how many transactions a call takes, each of which may move one driver."""
+    for module in ("materialize.write_sources", "ingest.follow"):
+        monkeypatch.setattr(f"scripts.{module}.MOVES_PER_TRANSACTION", 1)
+
+    def count(write):
+        before = store.fleets.find_one({"_id": FLEET})["writes"]
+        write()
+        return store.fleets.find_one({"_id": FLEET})["writes"] - before
+
+    return count
+
+
+def test_an_import_moves_some_drivers_in_a_transaction(store, ranked, count_transactions):
+    new = [make_driver(f"new {n}", groups=["South"]) for n in range(3)]
+    moved = [make_driver(name, groups=["South"]) for name in ("d1", "d2")]
+    assert count_transactions(lambda: load(store.db, drivers=[*new, *moved])) == 2
+    assert count_transactions(lambda: load(store.db, drivers=[*new, *moved])) == 1
+    assert (ranked("South"), differences(store.db)) == (("d1", "d2"), [])
+
+
+@pytest.mark.usefixtures("short_batches", "mongod")
+def test_follow_moves_some_drivers_in_a_transaction(store, ranked, count_transactions):
+    following = Following(store.db)
+    following.catch_up()
+    store.driver_groups.update_many({}, {"$set": {"groups": ["South"]}})
+    store.drivers.update_one({"driver_id": "d1"}, {"$set": {"alias": "A"}})
+    assert count_transactions(following.catch_up) == 2
+    assert (ranked("South"), differences(store.db)) == (("d1", "d2"), [])

@@ -21,7 +21,7 @@ OF_GROUPS = [path for path in OPERATIONS if "group" in parameters_of(path)]
 BATCHES = [
     "mongodb.connection.IDS_PER_COMMAND",
     "lifecycle.groups.IDS_PER_COMMAND",
-    "lifecycle.groups.DRIVERS_PER_PART",
+    "lifecycle.groups.MOVES_PER_TRANSACTION",
     "materialize.fleet_periods.IDS_PER_COMMAND",
     *(f"materialize.rebuild_and_verify.{kind}_PER_PART" for kind in ("TRIPS", "DAYS", "DRIVERS")),
     "reports.content.CHUNK_DRIVERS",
