@@ -6,17 +6,22 @@ The number of a group's drivers is stored in `fleet_periods`, beside the sums of
 from collections.abc import Sequence
 from typing import Any
 
-from pymongo import ASCENDING
+from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownRecord
-from app.store.driver_periods import BY_DRIVER
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from schemas.fleet import make_segment
 from schemas.periods import PROFILE
 
-# The index of the profiles that have groups.
-INDEX = "groups"
+# The index of what has groups, in the order of a ranking, and that of profiles in it, which have only the last field.
+INDEX = "group_ranking_worst"
+BY_DRIVER_IN_GROUP = [
+    ("start_date", ASCENDING),
+    ("fm_score", ASCENDING),
+    ("distance_miles", DESCENDING),
+    ("driver_id", ASCENDING),
+]
 # What the document with the number of a group's drivers has in `fleet_periods` besides the segment, and its index.
 OF_COUNT = {"period": PROFILE, "start_date": ""}
 COUNT_INDEX = "driver_count"
@@ -31,13 +36,13 @@ def find_page_of_group(
     """Return the number of drivers of a group, and the driver_ids of those on the page, in this order.
 
     With `words`, these are the drivers whose search text contains each of them. Reads the index alone, up to the end of
-    the page, or with `words` all of the group. Index: driver_periods (fleet, groups, period, driver_id, search_text).
-    Raises UnknownRecord.
+    the page, or with `words` all of the group. Index: driver_periods (fleet, groups, period, ..., driver_id,
+    search_text). Raises UnknownRecord.
     """
     count = get_driver_count(store, scope, group)
     match = {"fleet": scope.fleet, "groups": group, "period": PROFILE}
     fields: Document = {"_id": 0, "driver_id": 1}
-    options: Any = {"sort": BY_DRIVER, "batch_size": DRIVERS_A_BATCH}
+    options: Any = {"sort": BY_DRIVER_IN_GROUP, "batch_size": DRIVERS_A_BATCH}
     if words:
         # MongoDB would read the documents to find the words itself, because a driver may be in several groups.
         found = store.driver_periods.find(match, {**fields, "search_text": 1}, **options).hint(INDEX)
@@ -67,7 +72,7 @@ def get_driver_count(store: Store, scope: Scope, group: str) -> int:
 def find_drivers_in_group(store: Store, scope: Scope, group: str, driver_ids: Sequence[str]) -> list[str]:
     """Return those of the drivers who are in a group.
 
-    Index: driver_periods (fleet, groups, period, driver_id, search_text).
+    Index: driver_periods (fleet, groups, period, ..., driver_id, search_text).
     """
     match = {**scope.match_drivers(driver_ids), "groups": group, "period": PROFILE}
     found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, batch_size=DRIVERS_A_BATCH).hint(INDEX)

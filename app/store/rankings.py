@@ -6,7 +6,7 @@ from orjson import Fragment
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
-from app.store.groups import check_group
+from app.store.groups import INDEX, check_group
 from app.store.pagination import PageRequest
 from app.store.scope import Scope
 from schemas.params import BEST, WORST
@@ -18,7 +18,7 @@ ORDERS = {
     for name, direction in ((WORST, 1), (BEST, -1))
 }
 INDEXES = {name: f"ranking_{name}" for name in ORDERS}
-GROUP_INDEXES = {name: f"group_ranking_{name}" for name in ORDERS}
+GROUP_INDEXES = {WORST: INDEX, BEST: "group_ranking_best"}
 # The indexes of rankings have only documents with a score, so a filter has to name the score.
 RANKED: Document = {"fm_score": {"$gte": 0}}
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import click
 
 from app.store import Document, Store
-from app.store.driver_periods import find_profiles
-from app.store.groups import find_driver_counts
+from app.store.groups import INDEX, find_driver_counts
 from schemas.driver import MAX_GROUPS
 from schemas.identity import ids_of_fleet, make_id
+from schemas.periods import PROFILE
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, ID, read_driver_ids
 from scripts.command_line.output import echo, echo_table, make_bar
@@ -111,8 +111,9 @@ def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[st
 
 def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:
     """Materialize the drivers whose profiles do not say yet that they are in a group or not. Returns how many."""
-    stored = find_profiles(store, {"fleet": fleet, "groups": group})
-    differing = sorted(stored.keys() ^ {*driver_ids})
+    of_group = {"fleet": fleet, "groups": group, "period": PROFILE}
+    stored = store.driver_periods.find(of_group, {"_id": 0, "driver_id": 1}).hint(INDEX)
+    differing = sorted({profile["driver_id"] for profile in stored} ^ {*driver_ids})
     with make_bar(fleet, len(differing)) as bar:
         for part in batches(differing, MOVES_PER_TRANSACTION):
             transaction(materialize)(store, fleet, part, {})

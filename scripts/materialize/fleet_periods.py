@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from app.store import Document, Store
-from app.store.groups import OF_COUNT
+from app.store.groups import INDEX, OF_COUNT
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIODS, add_whole, make_fleet_summary, make_segment
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, is_date, last_of_month
 from scripts.command_line.batches import batches
@@ -164,8 +164,7 @@ def change_driver_counts(store: Store, fleet: str, groups: GroupChanges) -> Flee
 def count_drivers(store: Store, fleet: str) -> FleetPeriods:
     """Return the number of drivers of each group, by their stored profiles. A stored one without drivers is None.
 
-    Indexes: driver_periods (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period,
-    start_date).
+    Indexes: driver_periods (fleet, groups, period, ...), fleet_periods (fleet, segment, period, start_date).
     """
     stored = find_stored_sums(store, fleet, {"start_date": OF_COUNT["start_date"]})
     pipeline: list[Document] = [
@@ -174,7 +173,7 @@ def count_drivers(store: Store, fleet: str) -> FleetPeriods:
         {"$unwind": "$groups"},
         {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
     ]
-    found = store.driver_periods.aggregate(pipeline, hint="groups")
+    found = store.driver_periods.aggregate(pipeline, hint=INDEX)
     counts = {make_segment(group["_id"]): group["driver_count"] for group in found}
     return stored | dict(_make_count(fleet, *count) for count in counts.items())
 
@@ -258,7 +257,7 @@ def add_up_month(store: Store, fleet: str, month: str) -> FleetPeriods:
     """Return the days, weeks and months of all segments that begin in a month, added up from those of all drivers.
 
     `month` is its first date. A stored one without drivers is None. Indexes: driver_periods (fleet, period, driver_id,
-    start_date) and (fleet, groups, period, driver_id, search_text), fleet_periods (fleet, segment, period, start_date).
+    start_date) and (fleet, groups, period, ...), fleet_periods (fleet, segment, period, start_date).
     """
     dates = {"start_date": {"$gte": month, "$lte": last_of_month(month)}}
     match = {"period": {"$in": PERIODS}, **dates}
@@ -282,7 +281,7 @@ def find_members(store: Store, fleet: str) -> dict[str, list[str]]:
     """Return the drivers of each group, as the stored profiles have them."""
     members = defaultdict[str, list[str]](list)
     match = {"fleet": fleet, "groups": {"$exists": True}, "period": PROFILE}
-    for profile in store.driver_periods.find(match, GROUPS).hint("groups"):
+    for profile in store.driver_periods.find(match, GROUPS).hint(INDEX):
         for group in profile["groups"]:
             members[group].append(profile["driver_id"])
     return members

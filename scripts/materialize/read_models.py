@@ -49,8 +49,8 @@ Documents = Mapping[tuple[Any, ...], Document | None]
 Step = tuple[DocumentCollection, Documents]
 # The details of trips by trip_id, or None for a trip without a valid source.
 Trips = Mapping[str, Document | None]
-# How many drivers with trips may join or leave groups in a transaction: each changes the sums of these groups by all days,
-# weeks and months of the driver, of years perhaps, and all these weeks and months.
+# How many drivers with trips may join or leave groups in a transaction: each changes the sums of these groups by all
+# days, weeks and months of the driver, of years perhaps, and all these weeks and months.
 MOVES_PER_TRANSACTION = 100
 # What the settings of the fleet decide about a trip. It is no part of the version.
 DECIDED = ("date", "totals")

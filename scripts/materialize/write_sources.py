@@ -59,9 +59,7 @@ def write_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -
     return left_out
 
 
-def _divide_drivers(
-    store: Store, fleet: str, drivers: Sequence[PreparedDriver]
-) -> Iterator[Sequence[PreparedDriver]]:
+def _divide_drivers(store: Store, fleet: str, drivers: Sequence[PreparedDriver]) -> Iterator[Sequence[PreparedDriver]]:
     """Yield parts of the drivers, in order, of whom MOVES_PER_TRANSACTION at most join or leave groups."""
     groups = {driver.source["driver_id"]: driver.groups for driver in drivers if driver.groups is not None}
     stored = find_profiles(store, {"fleet": fleet, "driver_id": {"$in": list(groups)}}, "groups") if groups else {}
