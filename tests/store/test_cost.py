@@ -230,9 +230,10 @@ WRITES = {
     "move": (lambda store: load(store.db, make_trip("2026-03-06T09:00", "d6", trip_id="moves")), 90, 105),
     "import of a driver": (lambda store: load(store.db, drivers=[make_driver("d5", alias="A")]), 25, 30),
     "deletion": (lambda store: delete_trips(store, "f1", ["moves"]), 52, 60),
-    "rebuild": (lambda store: list(rebuild_fleet(store, "f1")), 4_800, 5_000),
+    # They count and enumerate the documents of each layer in indexes alone.
+    "rebuild": (lambda store: list(rebuild_fleet(store, "f1")), 4_800, 7_200),
     "rebuild since a date": (lambda store: list(rebuild_fleet(store, "f1", "2026-03-16")), 4_800, 5_000),
-    "verify": (lambda store: list(verify_fleet(store, "f1")), 4_800, 5_000),
+    "verify": (lambda store: list(verify_fleet(store, "f1")), 4_800, 7_200),
 }
 
 
