@@ -12,7 +12,7 @@ from schemas.report import ReportWindow
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.days import Day
-from scripts.materialize.read_models import materialize
+from scripts.materialize.read_models import materialize, naming_damage
 from scripts.materialize.trips import NOT_DELETED, TRIP_ID
 from scripts.materialize.write_sources import OLDEST_FIRST, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, open_store, require_fleet
@@ -39,7 +39,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
     It lists what it found, and asks for confirmation. If the command was killed, run it again. It cannot reach backups,
     exported and imported files, and files of rejected lines: docs/data.md says what to do about them.
     """
-    with open_store() as store:
+    with open_store() as store, naming_damage(fleet):
         counts, reports = count_documents_of_driver(store, fleet, driver_id), find_reports_of(store, fleet, driver_id)
         unused = find_unused_files_with(store, fleet, driver_id)
         if not (counts or reports or unused):

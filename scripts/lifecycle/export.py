@@ -19,6 +19,7 @@ from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE, midnight
 from scripts.command_line.options import DATE, FLEET, ID, option_once
 from scripts.command_line.output import OWNER_ONLY, echo, temporary_folder
+from scripts.materialize.read_models import naming_damage
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
@@ -55,7 +56,7 @@ def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file
     they contain personal data. Each document is as it was committed at some time during the export. A document that
     violates its schema is left out and named; the exit status is then 1.
     """
-    with open_store(writes=False) as store:
+    with open_store(writes=False) as store, naming_damage(fleet):
         require_fleet(store, fleet)
         match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
         if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):

@@ -14,6 +14,7 @@ from scripts.command_line.options import FLEET, TIME_ZONE
 from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
 from scripts.ingest.resume_tokens import delete_cursors
 from scripts.materialize.fleet_settings import apply_to_trips, find_trips_to_count, find_trips_to_move, set_settings
+from scripts.materialize.read_models import naming_damage
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
 from scripts.mongodb.connection import (
@@ -120,7 +121,7 @@ def set_(fleet: str, time_zone: str | None, implausible_trips: str | None) -> No
     """
     if time_zone is None and implausible_trips is None:
         raise click.UsageError("Give --time-zone, --implausible-trips or both.")
-    with open_store() as store, naming_new_fleet(store, fleet):
+    with open_store() as store, naming_new_fleet(store, fleet), naming_damage(fleet):
         if implausible_trips:
             set_settings(store, fleet, implausible_trips=POLICY_OF[implausible_trips])
             outcome = f"summaries and scores {implausible_trips.replace('-', ' ')} implausible trips"

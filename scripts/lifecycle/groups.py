@@ -13,7 +13,7 @@ from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, ID, read_driver_ids
 from scripts.command_line.output import echo, echo_table, make_bar
 from scripts.materialize.drivers import add_groups, find_groups, find_groups_of, make_groups_source
-from scripts.materialize.read_models import MOVES_PER_TRANSACTION, materialize
+from scripts.materialize.read_models import MOVES_PER_TRANSACTION, materialize, naming_damage
 from scripts.materialize.sources import parse_sources
 from scripts.mongodb.connection import IDS_PER_COMMAND, name_other_fleets, open_store, require_drivers, require_fleet
 from scripts.mongodb.transactions import transaction, write_by_id
@@ -75,7 +75,7 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
     """
-    with open_store(writes=False) as store:
+    with open_store(writes=False) as store, naming_damage(fleet):
         counts = find_driver_counts(store, fleet)
         if not counts:
             echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)

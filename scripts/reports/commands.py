@@ -12,6 +12,7 @@ from schemas.periods import LONG_PERIODS, WEEK, LongPeriodName, get_today
 from schemas.report import FIRST_REPORT_DATES, UNITS, ReportWindow
 from scripts.command_line.options import DATE, FLEET, FLEET_NAME
 from scripts.command_line.output import echo, echo_table
+from scripts.materialize.read_models import naming_damage
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.reports.build import build_report, delete_report, find_current_windows, is_current
 
@@ -61,7 +62,8 @@ def build(
                 if due and is_current(store, name, window):
                     echo(f"{name}: the {window} already exists")
                     continue
-                report = build_report(store, name, window, units)
+                with naming_damage(name):
+                    report = build_report(store, name, window, units)
                 echo(f"{name}: built the {window}, {report['drivers']} drivers")
 
 

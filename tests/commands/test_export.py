@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 import duckdb
-import orjson
 import pytest
 
 from app.store import Store
@@ -150,8 +149,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_option(command, loade
 
 def test_a_failed_export_leaves_no_files_and_no_folder(command, loaded, tmp_path):
     loaded.driver_periods.update_many({}, {"$set": {"json": 1}}, bypass_document_validation=True)
-    with pytest.raises(orjson.JSONDecodeError):
-        command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
+    assert command("export", "--fleet", "f1", "--out", str(tmp_path / "out")).exit_code == 1
     assert list(tmp_path.iterdir()) == []
 
 

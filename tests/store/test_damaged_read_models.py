@@ -243,3 +243,23 @@ def test_a_command_ends_with_one_line_or_repairs_what_it_can(mongod, command, co
     assert result.exit_code == 0 or "'driver-analytics rollups rebuild --fleet f1' repairs it." in result.stderr
     if words[1:] == ("rebuild",):
         assert (result.exit_code, differences(mongod)) == (0, [])
+
+
+READ = {
+    "export --fleet f1 --out {folder}/out": ("driver_periods", {"json": 1}),
+    "reports build --fleet f1 --report-date 2026-03-16": ("driver_periods", {"json": 1}),
+    "groups list --fleet f1": ("fleet_periods", {"segment": 1}),
+    "fleets set --fleet f1 --time-zone Asia/Tokyo": ("trip_details", {"date": 1}),
+    "erase --fleet f1 --driver d1 --yes": ("driver_periods", {"start_date": 1}),
+}
+
+
+@pytest.mark.parametrize(("words", "collection", "fields"), [(words, *damage) for words, damage in READ.items()])
+def test_a_command_that_reads_damage_ends_with_one_line(mongod, command, tmp_path, words, collection, fields):
+    load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", groups=["a"])])
+    for document in list(mongod[collection].find({}, {"_id": 1})):
+        with contextlib.suppress(DuplicateKeyError):
+            mongod[collection].update_one(document, {"$unset": fields})
+    result = command(*words.format(folder=tmp_path).split())
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].endswith("'driver-analytics rollups rebuild --fleet f1' repairs it.")
