@@ -2,24 +2,24 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import orjson
 from flask import Response, current_app, request
-from marshmallow import Schema, ValidationError
+from marshmallow import Schema
 
 from app.conditional import find_not_modified, make_etag
 from app.errors import FLEET_KEY_REQUIRED, Forbidden
+from app.rendering import Convert, make_body, select
 from app.responses import JSON, format_list_links, format_page_links, json_response, prefers
 from app.services import get_request_today, get_scope, get_services
-from app.store import Document, Result
+from app.store import Result
 from schemas.csv_rows import CSV, make_csv_writer
 from schemas.error import ErrorBody
 from schemas.header import MASK
-from schemas.mask import Fields, SelectedFields, fields_of, make_pruner, select_fields
+from schemas.mask import fields_of, select_fields
 from schemas.query import Params
 
 # The name of the header X-Fields in the WSGI environment.
@@ -29,15 +29,12 @@ MAX_CACHED_QUERIES = 500
 # The parameter of a list by cursor.
 CURSOR = "cursor"
 
-# Converting as much takes seconds of processor time. One trip has at most as much.
-MAX_CONVERTED_BYTES = 16_000_000
 # The media ranges that include JSON, most specific first.
 JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 # The 503 of an endpoint that has none of its own.
 UNAVAILABLE = ErrorBody()
 
 View = Callable[..., Any]
-Convert = Callable[[Any], Iterator[bytes]]
 
 
 class Credential(Enum):
@@ -155,14 +152,13 @@ class ResultEndpoint(Endpoint):
         with get_services().store_breaker.guard():
             result: Result = view(**arguments)
         if self.caching is not Caching.REVALIDATE:
-            return json_response(_select(result.content, fields))
+            return json_response(select(result.content, fields))
         # The default of end_date changes at midnight, and the response with it.
         etag = make_etag(f"{params.get('end_date')} {result.version}", media_type, mask)
         headers = self._make_headers(etag, params, result)
         if unchanged := find_not_modified(etag, headers):
             return unchanged
-        content = _select(result.content, fields)
-        body = convert(_parse_fragments(content, media_type)) if convert else orjson.dumps(content)
+        body = make_body(result.content, fields, media_type, convert)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -188,36 +184,6 @@ class ResultEndpoint(Endpoint):
         elif CURSOR in self.params.fields:
             links = format_list_links(result.next_cursor)
         return {**headers, "Link": links} if links else headers
-
-
-def _select(content: Document, fields: Fields) -> Document:
-    """Return the fields of the content that a mask selects, in their order. What a mask prunes is parsed first."""
-    return {
-        name: make_pruner(below)(orjson.loads(orjson.dumps(content[name])))
-        if isinstance(below, SelectedFields)
-        else content[name]
-        for name, below in fields.items()
-    }
-
-
-class _Parsed:
-    """The elements of a list, each parsed when it is read: all of them together may take hundreds of megabytes."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
-
-    def __iter__(self) -> Iterator[Any]:
-        return (orjson.loads(orjson.dumps(value)) for value in self._values)
-
-
-def _parse_fragments(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
-    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long."""
-    if any(isinstance(value, list) and len(value) > 1 for value in content.values()) and (
-        len(orjson.dumps(content)) > MAX_CONVERTED_BYTES
-    ):
-        way = "Request each trip by its trip_id, or the page as application/json."
-        raise ValidationError({"Accept": [f"The trips of this page are too long together for {media_type}. {way}"]})
-    return {name: _Parsed(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
 def public(view: View) -> View:

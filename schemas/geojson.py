@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -191,11 +191,12 @@ def _make_start(event: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
 
 
-def _make_geometry(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
+def _make_geometry(trail: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
     """Return the geometry of a trail, and the time of each of its positions."""
-    if len(trail) < 2:
+    line = make_line(trail)
+    if len(line) < 2:
         return None, []
-    parts = divide_at_antimeridian(make_line(trail))
+    parts = divide_at_antimeridian(line)
     positions = [[[longitude, latitude] for longitude, latitude, _ in part] for part in parts]
     times = [[time for *_, time in part] for part in parts]
     if len(parts) == 1:

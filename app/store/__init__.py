@@ -38,7 +38,7 @@ class OtherFormat(Exception):
 
 
 class StoreLags(Exception):
-    """A member of the replica set has not received yet what a client has already read from another one."""
+    """What was read before is not there: a member of the replica set has not received it yet, or it was changed."""
 
 
 class Result(NamedTuple):

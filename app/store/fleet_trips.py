@@ -1,12 +1,15 @@
 """The trips of a fleet, of all drivers together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from orjson import Fragment
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Conditions, CursorList, Range, find_page, match_drivers
+from app.store.rendered import RenderedTrip, RenderedTrips
 from app.store.scope import Scope
-from app.store.trips import DETAIL_FRAGMENTS, render_trip
+from app.store.trips import DETAIL_FRAGMENTS, make_rendered_trip
 from schemas.cursor import ListCursor
 from schemas.fleet import NO_INSURANCE_PERIOD
 from schemas.identity import make_start_key
@@ -63,14 +66,26 @@ def find_fleet_trips(
         names = ("version", "tracking_id", "trip_end_time", "fm_score", "implausible", part.key, "summary", *fragments)
         projection = {"_id": 0, **dict.fromkeys(names, 1)}
         found, position = find_page(store, [part], conditions, limit, projection, MAX_PAGE_BYTES)
-    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": list(map(_render, found))}
+    trips = (
+        _make_detailed_trips(found) if form == DETAIL else [_rate(trip, Fragment(trip["summary"])) for trip in found]
+    )
+    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": trips}
     return listed.make_result(position, content, [trip["version"] for trip in found])
 
 
-def _render(trip: Document) -> Document:
-    """Return a Rated trip for orjson."""
-    rating = {"tracking_id": trip["tracking_id"], "fm_score": trip["fm_score"]}
-    return {"trip": render_trip(trip), **rating, "implausible": trip.get("implausible", [])}
+def _make_detailed_trips(found: Iterable[Document]) -> RenderedTrips:
+    """Return Rated trips in detail form."""
+    trips = RenderedTrips()
+    for document in found:
+        trip = make_rendered_trip(document)
+        trips.add(_rate(document, trip), trip.length)
+    return trips
+
+
+def _rate(document: Document, trip: Fragment | RenderedTrip) -> Document:
+    """Return a Rated trip."""
+    rating = {"tracking_id": document["tracking_id"], "fm_score": document["fm_score"]}
+    return {"trip": trip, **rating, "implausible": document.get("implausible", [])}
 
 
 def _make_filters(min_distance_miles: float, implausible: str | None, insurance_period: str | None = None) -> Document:

@@ -1,16 +1,20 @@
 """The trips of a fleet."""
 
+import functools
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pymongo
 from orjson import Fragment
 from pymongo import ASCENDING
+from pymongo.cursor import Cursor
 
-from app.store import Document, Result, Store, UnknownRecord
+from app.store import Document, Result, Store, StoreLags, UnknownRecord
 from app.store.driver_periods import Calendar, find_periods, find_profiles
 from app.store.pagination import PageRequest
+from app.store.rendered import RenderedTrip, RenderedTrips
 from app.store.scope import Scope
 from schemas.identity import make_id
 from schemas.mask import Fields, fields_of
@@ -24,6 +28,9 @@ TRACKING_INDEX = "tracking_id"
 # The number of trips on a page in detail form.
 DETAIL_LIMIT = 5
 LAST_DATE = "9999-12-31"
+# The limit for reading one of several long trips while the response is sent. It is longer than that of a request: then
+# a failure can only end the connection.
+LATER_TIMEOUT_SECONDS = 5
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
 
@@ -86,26 +93,49 @@ def find_trips(
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
-    These are the trips that ended by `max_end_ms` (epoch ms). Besides the summary form, a trip has only the
-    fragments that `fields` of the page select. Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time,
-    trip_id, trip_end_time, driver_id).
+    These are the trips that ended by `max_end_ms` (epoch ms), as RenderedTrips. Besides the summary form, a trip has
+    only the fragments that `fields` of the page select. Of long trips, the first are read; to read another one raises
+    StoreLags if it was changed meanwhile. Indexes: trip_details (_id), (fleet,
+    tracking_id, trip_start_time, trip_id, trip_end_time, driver_id).
     """
     page_request, trip_fields = PageRequest(page, DETAIL_LIMIT), fields.get("trips") or {}
     match, order, hint = _choose_index(scope, filter_param, filter_value)
     match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
-    fragments = [name for name in DETAIL_FRAGMENTS if name in trip_fields]
-    projection = {"_id": 0, **dict.fromkeys(["version", "summary", *fragments], 1)}
-    with store.snapshot():
+    projection = dict.fromkeys(["version", "summary", *(name for name in DETAIL_FRAGMENTS if name in trip_fields)], 1)
+    versions, trips = list[str](), RenderedTrips()
+
+    def find(*, skip: int, projection: Document) -> Cursor[Document]:
         found = store.trip_details.find(match, projection, sort=order).hint(hint)
-        trips = list(found.skip(page_request.skip).limit(DETAIL_LIMIT))
+        return found.skip(page_request.skip + skip).limit(DETAIL_LIMIT - skip)
+
+    with store.snapshot():
+        with find(skip=0, projection={"_id": 0, **projection}) as found:
+            for document in found:
+                versions.append(document["version"])
+                trip = make_rendered_trip(document)
+                trips.add(trip, trip.length)
+                if trips.are_long:
+                    break
+        if trips.are_long and len(versions) < DETAIL_LIMIT:
+            for left in find(skip=len(versions), projection={"version": 1}):
+                versions.append(left["version"])
+                trips.add_later(functools.partial(_read_trip, store, left, projection))
         # A page that is not full is the last one, so the count follows from it.
-        if 0 < len(trips) < DETAIL_LIMIT or (page == 1 and not trips):
-            count = page_request.skip + len(trips)
+        if 0 < len(versions) < DETAIL_LIMIT or (page == 1 and not versions):
+            count = page_request.skip + len(versions)
         else:
             options: Any = {"hint": hint} if hint else {}
             count = store.trip_details.count_documents(match, **options)
-    records = list(map(render_trip, trips))
-    return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records})
+    return page_request.build_result(count, versions, {"trips": trips})
+
+
+def _read_trip(store: Store, match: Document, projection: Document) -> RenderedTrip:
+    """Return the trip with an `_id` and a version. Raises StoreLags if there is none."""
+    with pymongo.timeout(LATER_TIMEOUT_SECONDS):
+        trip = store.trip_details.find_one(match, projection)
+    if trip is None:
+        raise StoreLags
+    return make_rendered_trip(trip)
 
 
 def _choose_index(
@@ -118,11 +148,6 @@ def _choose_index(
     return {"tracking_id": filter_value}, OLDEST_FIRST, TRACKING_INDEX if scope.driver_id is not None else None
 
 
-def render_trip(trip: Document) -> Fragment:
-    """Return the JSON of a trip: its summary form, and the fields of the detail form that were read."""
-    # Joined once, because a trail has tens of kilobytes.
-    texts = [trip["summary"][:-1]]
-    for name in DETAIL_FRAGMENTS:
-        if name in trip:
-            texts += [f',"{name}":', trip[name]]
-    return Fragment("".join([*texts, "}"]))
+def make_rendered_trip(trip: Document) -> RenderedTrip:
+    """Return a trip with its summary form, and the fields of the detail form that were read."""
+    return RenderedTrip(trip["summary"], {name: trip[name] for name in DETAIL_FRAGMENTS if name in trip})

@@ -83,5 +83,8 @@ def list_trips(**params: Any) -> Result:
     Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map, or `application/gpx+xml` to get
     it as GPX 1.1 for a map program. `X-Fields` does not apply to them. The response is JSON if `Accept` gives
     the same or a higher quality value to `application/json`, or to a range that includes it such as `*/*`.
+
+    If several trips of a page have more than 16 MB together, such a map is a ValidationError, and so is an `X-Fields`
+    that selects some fields of points: request each trip by its `trip_id`.
     """
     return trips.find_trips(get_services().store, get_scope(), **params, max_end_ms=get_request_max_end_ms())

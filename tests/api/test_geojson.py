@@ -141,7 +141,8 @@ def test_a_trail_that_only_touches_the_antimeridian_or_does_not_is_whole(places,
 
 @pytest.mark.parametrize("accept", [GEO_JSON, GPX])
 def test_trips_that_are_too_long_together_are_refused_and_given_one_by_one(service, load, accept, monkeypatch):
-    monkeypatch.setattr("app.endpoint.MAX_CONVERTED_BYTES", 1_500)
+    for name in ("MAX_WHOLE_LENGTH", "MAX_PARSED_LENGTH"):
+        monkeypatch.setattr(f"app.store.rendered.{name}", 1_000)
     load(*(make_trip(trip_id=f"t{number}", tracking_id="k") for number in range(2)))
     refused = get_map(service, "/trip/tracking_id/k", accept)
     assert refused.status_code == 400
