@@ -3,6 +3,7 @@
 Importing this module ends the program with one line if a setting of the service cannot be used.
 """
 
+import ctypes
 import gc
 import os
 import shutil
@@ -61,6 +62,11 @@ loglevel = "error"
 # time.
 GC_THRESHOLD = 5_000
 
+# mallopt(3) of the GNU C library: blocks from this size on are memory maps of their own, which the system gets back
+# when they are freed. It is the default with which a process begins. But unless it is set, the first long response
+# raises it to up to 32 MB, and the blocks of later ones leave gaps in the heap of each thread, which a worker keeps.
+M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES = -3, 131_072
+
 
 def on_starting(server: Any) -> None:
     """Check the settings, which `serve` does itself; an error ends the program with one line."""
@@ -111,7 +117,7 @@ def on_exit(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Leave Ctrl-C to the main process, open connections, and exclude what exists now from garbage collection."""
+    """Leave Ctrl-C to the main process, open connections, and set how memory is collected and given back."""
     # A terminal sends it to the workers, too. If the main process then signals a worker that is ending, gunicorn's
     # handler waits forever for a lock that it holds itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -123,3 +129,10 @@ def post_worker_init(worker: Any) -> None:
     # These objects stay until the worker ends.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
+    _give_memory_back()
+
+
+def _give_memory_back() -> None:
+    """Let the memory of long responses go back to the system. Other C libraries than that of GNU do so anyway."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
