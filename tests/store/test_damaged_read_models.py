@@ -215,6 +215,14 @@ def test_a_feed_whose_history_is_damaged_begins_from_scratch(service, load, chan
     assert differences(service.db) == []
 
 
+def test_an_infinite_number_in_place_of_null_is_damage(store, load):
+    load(make_trip(trip_id="t1"))
+    store.trip_changes.update_one({"_id": "f1/t1", "replaced": None}, {"$set": {"replaced": float("inf")}})
+    assert differences(store.db) == ["trip_changes f1/t1: differs"]
+    list(rebuild_fleet(store, "f1"))
+    assert differences(store.db) == []
+
+
 DAMAGE = {
     "a trip": ("trip_details", {"$unset": {"driver_id": 1, "date": 1, "trip_id": 1}}),
     "a day": ("driver_periods", {"$set": {"contribution": "x", "parts": 5, "summary": 5, "trips": 5}}),
