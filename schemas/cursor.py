@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from schemas.fields import Messages, Text
 from schemas.query import SCOPE
 
-CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 16
-# Where the position is in the cursor of a list: after the signature and a date.
-POSITION = SIGNATURE_BYTES + len("YYYY-MM-DD")
+# The signature is short, because a cursor stands in a request line beside twenty identifiers.
+CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 12
+# The cursor of a list has a date as its ordinal number, in so many bytes after the signature. The position follows.
+DAY_BYTES = 3
+POSITION = SIGNATURE_BYTES + DAY_BYTES
 # How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
 CURSOR_DAYS = 29
 # The cursor of a client that has nothing yet: for tools that send each parameter.
@@ -97,7 +99,7 @@ def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:
 
 def encode_list_cursor(cursor: ListCursor) -> str:
     """Return a cursor as text. It is short, because it is in the request line beside twenty identifiers."""
-    return _encode(cursor.signature + cursor.day.isoformat().encode() + cursor.position.encode())
+    return _encode(cursor.signature + cursor.day.toordinal().to_bytes(DAY_BYTES) + cursor.position.encode())
 
 
 def _encode(content: bytes) -> str:
@@ -153,7 +155,7 @@ def parse_list_cursor(text: str) -> ListCursor | None:
     try:
         content = _decode(text)
         signature, day, position = content[:SIGNATURE_BYTES], content[SIGNATURE_BYTES:POSITION], content[POSITION:]
-        cursor = ListCursor(signature, datetime.date.fromisoformat(day.decode()), position.decode())
+        cursor = ListCursor(signature, datetime.date.fromordinal(int.from_bytes(day)), position.decode())
     except ValueError:
         return None
     return cursor if encode_list_cursor(cursor) == text else None
