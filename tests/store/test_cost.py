@@ -64,8 +64,8 @@ WHOLE = [
     (f"{RANKING}&page=2", 6, 25),
     (BEST, 6, 25),
     ("/changes?limit=3", 102, 102),
-    (EVENTS, 16, 6),
-    (f"{EVENTS}&event_type=9", 33, 6),
+    (EVENTS, 8, 5),
+    (f"{EVENTS}&event_type=9", 31, 5),
     # Filters and orders are in the indexes.
     (FLEET_TRIPS, 6, 6),
     (f"{FLEET_TRIPS}&min_distance_miles=99&order=newest", 2, 53),
@@ -112,9 +112,9 @@ OF_DRIVER = [
 # In f3, trips that are left out and trips that are not visible yet have most of the events.
 OF_STORM = [
     (EVENTS, 6, 4),
-    (f"{EVENTS}&order=newest", 6, 5),
-    (f"{EVENTS}&event_type=9", 18, 6),
-    (f"{FLEET_TRIPS}&order=newest", 6, 8),
+    (f"{EVENTS}&order=newest", 6, 4),
+    (f"{EVENTS}&event_type=9", 18, 4),
+    (f"{FLEET_TRIPS}&order=newest", 6, 6),
 ]
 SOME_FIELDS = "trips{trip_id,events},drivers{rank,alias},data{driver_info,driving_summary},total{fm_score}"
 
